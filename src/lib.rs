@@ -1,0 +1,2 @@
+//! pipestate.
+pub mod error;
