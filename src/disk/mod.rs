@@ -1,0 +1,199 @@
+//! The folder that a state file lies in, held open, and the few things that may be done in it.
+//!
+//! Everything goes through one open folder and plain names in it, so that a folder that is renamed, or a link in the
+//! path that is turned, cannot move half of a protocol elsewhere. Names never lead out of the folder and links are
+//! never followed. The platforms are siblings with equal signatures.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+pub use unix::*;
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+pub use windows::*;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::time::{Duration, SystemTime};
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// An ordinary file.
+    Regular,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a socket or a device.
+    Special,
+}
+
+impl FileKind {
+    /// For messages.
+    pub fn described(self) -> &'static str {
+        match self {
+            FileKind::Regular => "a file",
+            FileKind::Folder => "a folder",
+            FileKind::Link => "a symbolic link",
+            FileKind::Special => "a pipe, socket or device",
+        }
+    }
+}
+
+/// Which file it is, whatever it is called; meaningful while a descriptor of it is open (numbers are reused at once).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileId {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+/// What the file system says of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Which file it is.
+    pub id: FileId,
+    /// What kind of file.
+    pub kind: FileKind,
+    /// Length in bytes.
+    pub size: u64,
+    /// Last change of its content, by the file system's clock.
+    pub modified: SystemTime,
+    /// How many names it has; 0 once it has been removed.
+    pub links: u64,
+    /// Permission bits, `0o7777` at most.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+impl Facts {
+    /// How long ago `self` was modified, as of `now`; `None` when that lies in the future.
+    pub fn age(&self, now: SystemTime) -> Option<Duration> {
+        now.duration_since(self.modified).ok()
+    }
+}
+
+/// What asking for the kernel lock of a file brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelLock {
+    /// It is ours until the descriptor is closed or the process dies.
+    Taken,
+    /// Another descriptor has it: in this process or in another that lives.
+    Busy,
+    /// This file system has none.
+    Unsupported,
+}
+
+/// Asks for the exclusive kernel lock of `file` (flock, LockFileEx), without waiting.
+pub fn try_kernel_lock(file: &File) -> io::Result<KernelLock> {
+    loop {
+        // Not the method call: `file.try_lock()` would silently be std's.
+        match fs4::FileExt::try_lock(file) {
+            Ok(()) => return Ok(KernelLock::Taken),
+            Err(fs4::TryLockError::WouldBlock) => return Ok(KernelLock::Busy),
+            Err(fs4::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(fs4::TryLockError::Error(error)) if has_no_kernel_locks(&error) => return Ok(KernelLock::Unsupported),
+            Err(fs4::TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+/// Gives the kernel lock back and keeps the descriptor.
+pub fn kernel_unlock(file: &File) -> io::Result<()> {
+    fs4::FileExt::unlock(file)
+}
+
+/// A file that nobody else knows of.
+#[derive(Debug)]
+pub struct Private {
+    /// Open for reading and writing, with its kernel lock taken.
+    pub file: File,
+    /// Its name in the folder.
+    pub name: OsString,
+    /// What it was at birth.
+    pub facts: Facts,
+}
+
+const PRIVATE_PREFIX: &str = ".pipestate-";
+const PRIVATE_SUFFIX: &str = ".tmp";
+const PRIVATE_DIGITS: usize = 16;
+
+/// Makes a file that nobody else knows of and takes its kernel lock, which tells a living writer's file from a dead
+/// one's. Its name is short and does not grow with the state file's (A8).
+pub fn create_private(folder: &Folder, mode: u32) -> io::Result<Private> {
+    loop {
+        let random = uuid::Uuid::new_v4().as_u64_pair().0;
+        let name = OsString::from(format!("{PRIVATE_PREFIX}{random:0PRIVATE_DIGITS$x}{PRIVATE_SUFFIX}"));
+        let file = match folder.create(&name, mode) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
+        };
+        // Between its making and its lock a sweeper may take the file for a dead writer's. It takes the kernel lock
+        // before it unlinks, so either we have the lock and the file still has its name, or we make another.
+        let taken = try_kernel_lock(&file).and_then(|lock| Ok((lock, facts(&file)?)));
+        match taken {
+            Ok((KernelLock::Taken | KernelLock::Unsupported, facts)) if facts.links > 0 => {
+                return Ok(Private { file, name, facts });
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let _ = folder.unlink(&name); // the first error is the one to tell
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// Removes the private files that dead writers left in `folder` (A5). Those of living ones, which hold a kernel lock
+/// on theirs, and files of any other name stay. What cannot be removed stays for the next one.
+pub fn sweep(folder: &Folder) -> io::Result<()> {
+    for name in folder.names()? {
+        if !is_private_name(&name) {
+            continue;
+        }
+        let Ok(file) = folder.open(&name, Access::ReadWrite) else { continue };
+        let ours = matches!(try_kernel_lock(&file), Ok(KernelLock::Taken));
+        if ours && facts(&file).is_ok_and(|facts| facts.kind == FileKind::Regular && facts.links > 0) {
+            let _ = folder.unlink(&name); // gone already, or not ours to remove
+        }
+    }
+    Ok(())
+}
+
+fn is_private_name(name: &OsStr) -> bool {
+    let digits = name
+        .to_str()
+        .and_then(|name| name.strip_prefix(PRIVATE_PREFIX))
+        .and_then(|name| name.strip_suffix(PRIVATE_SUFFIX));
+    digits.is_some_and(|digits| {
+        digits.len() == PRIVATE_DIGITS && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
+/// Reads all of `file`, which is expected to have `size` bytes.
+pub fn read_all(file: &File, size: u64) -> io::Result<Vec<u8>> {
+    // One byte more than expected, to see the end at once.
+    let mut most = size as usize + 1;
+    loop {
+        let bytes = read_at_start(file, most)?;
+        if bytes.len() < most {
+            return Ok(bytes);
+        }
+        most *= 2; // somebody appends to it
+    }
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// For reading.
+    Read,
+    /// For reading and writing.
+    ReadWrite,
+}

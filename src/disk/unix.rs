@@ -1,0 +1,298 @@
+//! Unix: a folder is a descriptor, and every call names a file relative to it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::{Access, Facts, FileId, FileKind};
+
+/// A folder that is held open.
+#[derive(Debug)]
+pub struct Folder {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Opens the folder at `path`, following links.
+    pub fn open_path(path: &Path) -> io::Result<Folder> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?;
+        Ok(Folder { fd, path: path.to_owned() })
+    }
+
+    /// The path that it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Which folder it is.
+    pub fn id(&self) -> io::Result<FileId> {
+        Ok(to_facts(rustix::fs::fstat(&self.fd)?).id)
+    }
+
+    /// Opens `name`, never through a link, never waiting for the other end of a pipe.
+    pub fn open(&self, name: &OsStr, access: Access) -> io::Result<File> {
+        let access = match access {
+            Access::Read => OFlags::RDONLY,
+            Access::ReadWrite => OFlags::RDWR,
+        };
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(File::from(retry_on_intr(|| rustix::fs::openat(&self.fd, name, flags, Mode::empty()))?))
+    }
+
+    /// Creates `name`, which must not exist, with `mode` less the umask.
+    pub fn create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(retry_on_intr(|| rustix::fs::openat(&self.fd, name, flags, to_mode(mode)))?))
+    }
+
+    /// Creates a file without a name, which vanishes with its last descriptor; `None` where there is no such thing.
+    #[cfg(target_os = "linux")]
+    pub fn create_unnamed(&self, mode: u32) -> io::Result<Option<File>> {
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        match retry_on_intr(|| rustix::fs::openat(&self.fd, ".", flags, to_mode(mode))) {
+            Ok(fd) => Ok(Some(File::from(fd))),
+            // How file systems and kernels say that they know no O_TMPFILE.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::NOSYS) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Creates a file without a name; there is no such thing here.
+    #[cfg(not(target_os = "linux"))]
+    pub fn create_unnamed(&self, _mode: u32) -> io::Result<Option<File>> {
+        Ok(None)
+    }
+
+    /// Gives a file made by [`Folder::create_unnamed`] the name `name`, which must not exist.
+    pub fn link_unnamed(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        // By way of /proc, because AT_EMPTY_PATH asks for a capability.
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Ok(retry_on_intr(|| rustix::fs::linkat(rustix::fs::CWD, &path, &self.fd, name, AtFlags::SYMLINK_FOLLOW))?)
+    }
+
+    /// Gives the file `from` the second name `to`, which must not exist.
+    pub fn link(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::linkat(&self.fd, from, &self.fd, to, AtFlags::empty()))?)
+    }
+
+    /// Renames `from` to `to`, in one step replacing what `to` was.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::renameat(&self.fd, from, &self.fd, to))?)
+    }
+
+    /// Removes the name `name`, which is no folder.
+    pub fn unlink(&self, name: &OsStr) -> io::Result<()> {
+        Ok(retry_on_intr(|| rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()))?)
+    }
+
+    /// What `name` stands for, not following a link.
+    pub fn facts(&self, name: &OsStr) -> io::Result<Facts> {
+        Ok(to_facts(retry_on_intr(|| rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW))?))
+    }
+
+    /// Where the link `name` leads; `None` when it is not a link, or not there.
+    pub fn read_link(&self, name: &OsStr) -> io::Result<Option<PathBuf>> {
+        match rustix::fs::readlinkat(&self.fd, name, Vec::new()) {
+            Ok(target) => Ok(Some(PathBuf::from(OsString::from_vec(target.into_bytes())))),
+            Err(Errno::INVAL | Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Every name in the folder.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.fd)? {
+            let name = entry?.file_name().to_bytes().to_vec();
+            if name != b"." && name != b".." {
+                names.push(OsString::from_vec(name));
+            }
+        }
+        Ok(names)
+    }
+
+    /// Makes the folder's names durable. A file system that cannot sync a folder at all says EINVAL, which is no
+    /// failure (A2).
+    pub fn sync(&self) -> io::Result<()> {
+        match retry_on_intr(|| rustix::fs::fsync(&self.fd)) {
+            Err(Errno::INVAL) => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    /// Whether the kernel locks of this file system may be unknown to other hosts that write here: then a free one
+    /// proves nothing about a holder on another host (L5).
+    #[cfg(target_os = "linux")]
+    pub fn is_shared_between_hosts(&self) -> bool {
+        // NFS, SMB 1, CIFS, SMB 2, 9p, FUSE, AFS, Ceph, Coda, Lustre, GPFS, OCFS2, GFS2 by their magic numbers.
+        const SHARED: [i64; 13] = [
+            0x6969,
+            0x517b,
+            0xff53_4d42,
+            0xfe53_4d42,
+            0x0102_1997,
+            0x6573_5546,
+            0x5346_414f,
+            0x00c3_6400,
+            0x7375_7245,
+            0x0bd0_0bd0,
+            0x4750_4653,
+            0x7461_636f,
+            0x0116_1970,
+        ];
+        // When even that is unknown, assume the worse.
+        rustix::fs::fstatfs(&self.fd).map_or(true, |facts| SHARED.contains(&(facts.f_type as i64)))
+    }
+
+    /// Whether other hosts may write here; not known on this platform, so assumed.
+    #[cfg(not(target_os = "linux"))]
+    pub fn is_shared_between_hosts(&self) -> bool {
+        true
+    }
+
+    /// Its absolute path without links.
+    pub fn real_path(&self) -> PathBuf {
+        #[cfg(target_os = "linux")]
+        if let Ok(path) = std::fs::read_link(format!("/proc/self/fd/{}", self.fd.as_raw_fd())) {
+            return path;
+        }
+        // A folder that has been removed since has none; then the path that led to it is told.
+        std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone())
+    }
+
+    /// The path of `name` for calls that take no folder descriptor.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn indirect_path(&self, name: &OsStr) -> PathBuf {
+        Path::new("/proc/self/fd").join(self.fd.as_raw_fd().to_string()).join(name)
+    }
+}
+
+/// Creates the folder `path`, whose parent exists; that it exists already is no failure.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    match retry_on_intr(|| rustix::fs::mkdir(path, to_mode(0o777))) {
+        Err(Errno::EXIST) => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// What the file system says of an open file.
+pub fn facts(file: &File) -> io::Result<Facts> {
+    Ok(to_facts(retry_on_intr(|| rustix::fs::fstat(file))?))
+}
+
+/// Sets the permission bits, whatever the umask.
+pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    Ok(retry_on_intr(|| rustix::fs::fchmod(file, to_mode(mode)))?)
+}
+
+/// Gives `file` the owner and group of `like`. That we may not is no failure (A4).
+pub fn set_owner(file: &File, like: &Facts) -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(like.uid), Gid::from_raw(like.gid));
+    match retry_on_intr(|| rustix::fs::fchown(file, Some(uid), Some(gid))) {
+        // Not root: the group alone can still be one of ours.
+        Err(Errno::PERM) => match retry_on_intr(|| rustix::fs::fchown(file, None, Some(gid))) {
+            Err(Errno::PERM) => Ok(()),
+            result => Ok(result?),
+        },
+        // A file system without owners.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// Makes the content of `file` durable.
+pub fn sync_file(file: &File) -> io::Result<()> {
+    Ok(retry_on_intr(|| rustix::fs::fsync(file))?)
+}
+
+/// Cuts `file` to `size` bytes.
+pub fn truncate(file: &File, size: u64) -> io::Result<()> {
+    Ok(retry_on_intr(|| rustix::fs::ftruncate(file, size))?)
+}
+
+/// Writes all of `slices`, in order, at the current position, going on after short writes.
+pub fn write_all(file: &File, slices: &[&[u8]]) -> io::Result<()> {
+    let mut vector: Vec<IoSlice> = slices.iter().map(|slice| IoSlice::new(slice)).collect();
+    let mut rest = &mut vector[..];
+    IoSlice::advance_slices(&mut rest, 0); // drops empty slices at the start
+    while !rest.is_empty() {
+        let batch = &rest[..rest.len().min(MOST_SLICES)];
+        match retry_on_intr(|| rustix::io::writev(file, batch))? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => IoSlice::advance_slices(&mut rest, written),
+        }
+    }
+    Ok(())
+}
+
+/// `IOV_MAX` on Linux and macOS.
+const MOST_SLICES: usize = 1024;
+
+/// Writes `bytes` at the start of `file` in one call. A short write is a failure: nobody may see half of it.
+pub fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<()> {
+    match retry_on_intr(|| rustix::io::pwrite(file, bytes, 0))? {
+        written if written == bytes.len() => Ok(()),
+        _ => Err(io::ErrorKind::WriteZero.into()),
+    }
+}
+
+/// Reads up to `most` bytes from the start of `file`.
+pub fn read_at_start(file: &File, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; most];
+    let mut length = 0;
+    while length < most {
+        match retry_on_intr(|| rustix::io::pread(file, &mut bytes[length..], length as u64))? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// Whether the error says that this file system has no kernel locks at all.
+pub(super) fn has_no_kernel_locks(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP))
+}
+
+/// Whether the error says that this file system has no second names.
+pub fn has_no_links(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP | Errno::MLINK))
+}
+
+fn to_mode(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode as rustix::fs::RawMode)
+}
+
+fn to_facts(stat: rustix::fs::Stat) -> Facts {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => FileKind::Regular,
+        FileType::Directory => FileKind::Folder,
+        FileType::Symlink => FileKind::Link,
+        _ => FileKind::Special,
+    };
+    let nanoseconds = Duration::from_nanos(stat.st_mtime_nsec as u64);
+    let modified = match u64::try_from(stat.st_mtime) {
+        Ok(seconds) => SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + nanoseconds,
+        Err(_) => SystemTime::UNIX_EPOCH, // before 1970: as old as can be
+    };
+    Facts {
+        id: FileId { device: stat.st_dev as u64, inode: stat.st_ino as u64 },
+        kind,
+        size: stat.st_size as u64,
+        modified,
+        links: stat.st_nlink as u64,
+        mode: stat.st_mode as u32 & 0o7777,
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+    }
+}

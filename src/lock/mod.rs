@@ -1,0 +1,218 @@
+//! The lock of a state file (contract L).
+//!
+//! The lock is the file `L` = `<state file>.lock`. Two things make it: its *name*, which excludes tools that create
+//! it exclusively, and the *kernel lock* (flock) on its inode, which tells the truth about a pipestate holder's life,
+//! because the kernel gives it back when the process dies. Whoever has both, in that order of doubt, holds.
+//!
+//! # Taking it
+//!
+//! 1. `create_private`: a private file `T`, without a name where the system knows such
+//!    files, with its kernel lock taken at birth and the holder's lines in it.
+//! 2. `link_private`: `link(T, L)`. It worked: we hold L, which appeared with content and kernel lock in one step.
+//!    L exists: go on.
+//! 3. `open_lock`: open what L names for reading, never a link, never waiting for a pipe. Gone: 2.
+//! 4. `try_kernel_lock` of what was opened. Busy: a pipestate holds it, or a shell by `flock`: wait, 3.
+//! 5. `same_name`: does L still name what was opened? The descriptor stays open meanwhile, because inode numbers are
+//!    used again at once. No: 2.
+//! 6. `judge` what stands in it. A pipestate of this boot that gave its kernel lock back is dead; so is a bare id
+//!    without a process. Dead: `take_over` **in place**, by one write into the file. Alive: give the kernel lock back,
+//!    wait, 3. Nobody named: L7, two seconds. We may not write into it: unlink it while its kernel lock is ours, 2.
+//!
+//! Waiting ([`acquire`]) is a sleep that ends when L's inode changes, with a slow poll below it. A waiter must not
+//! change the inode by looking at it, which is why 3 opens it for reading: closing a descriptor for writing is an
+//! event, and a crowd of waiters would keep each other awake.
+//!
+//! # Holding and releasing it
+//!
+//! 7. [`Lock::is_ours`] just before the rename that commits: L names our inode and our lines stand in it.
+//! 8. [`Lock::release`]: `is_ours` again, unlink L, and only then close, which gives the kernel lock back.
+//!
+//! # Who may do what, when, and what proves that it is still theirs
+//!
+//! *Unlink L*: its holder (8), who still has the kernel lock on it; and in step 6, where the holder is dead and its
+//! content may not be written, the one that has the kernel lock of what L names. A name can only be taken away by
+//! the owner of the kernel lock of what it names; so between 5 and 6 it stays.
+//! *Write into L*: who has its kernel lock and has passed 5 (6), or made it (1).
+//! *Die*: at any step. T without a name goes with its process; T with a name is swept (`disk::sweep`). L with our
+//! lines and a free kernel lock is a dead holder's: 4 to 6 take it over at once.
+//!
+//! Interleavings that shaped the steps (`tests/lock_model` enumerates them all):
+//! - *A holder unlinks L and dies; a waiter gets the kernel lock of that nameless inode; a third links a new L.* Both
+//!   would hold: step 5.
+//! - *Two find the holder dead.* One gets the kernel lock; the other finds it busy. After the first has released,
+//!   the second has the kernel lock of a nameless inode: step 5.
+//! - *One takes over by unlinking and linking anew; another has opened the old inode.* It never happens: take-over
+//!   is in place, and where it cannot be (L12), step 5 of the other fails.
+//! - *Release by closing first.* A waiter would take over a lock whose name is about to be unlinked: close comes last.
+//! - *A foreign tool has read a dead holder's id, we take over in place, it unlinks our lock.* Step 7 sees it and the
+//!   holder starts over (L11). Between 7 and the rename, and between the last look and the unlink of 8, it stays open.
+//!
+//! Threads and workers of one process have descriptors of their own, and kernel locks belong to descriptors: they
+//! exclude each other as processes do. Descriptors are closed on exec, so a child that outlives us holds nothing;
+//! between fork and exec it does, for microseconds.
+//!
+//! # Weaker file systems
+//!
+//! Without `link` L is created exclusively and its lines are written once its kernel lock is ours; a crash in between
+//! leaves an empty L, which takes the two seconds of L7. Without kernel locks nothing proves a death to two waiters at
+//! once, so nothing is taken over: `pipestate unlock` removes a dead holder's lock when asked. Where other hosts write
+//! too, a holder of another host is left alone (L5).
+//!
+//! # Not promised
+//!
+//! Nothing against tools that ignore the lock, and the two instants above against tools that unlink locks they have
+//! not checked while holding them.
+
+mod acquiring;
+mod content;
+mod holder;
+mod process;
+mod unlock;
+mod watch;
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub use acquiring::{Acquiring, Attempt, Busy};
+pub use holder::{Holder, START_MARGIN, UNREADABLE_GRACE};
+pub use unlock::{Unlocked, unlock};
+pub use watch::{Watch, WatchId};
+
+use crate::disk::{self, FileId};
+use crate::error::Error;
+use crate::place::Place;
+
+/// How long a writer waits for the lock, unless it is told otherwise (L8).
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A lock that is held. Dropping it releases it.
+#[derive(Debug)]
+pub struct Lock {
+    place: Arc<Place>,
+    /// Has the kernel lock.
+    file: File,
+    /// Open for writing where `file` is not, so that the end of this process is an event for those who wait.
+    _bell: Option<File>,
+    id: FileId,
+    lines: Vec<u8>,
+    taken_over: bool,
+    released: bool,
+}
+
+impl Lock {
+    /// The state file that is locked.
+    pub fn place(&self) -> &Arc<Place> {
+        &self.place
+    }
+
+    /// Whether it was a dead holder's, who may have left files behind.
+    pub fn was_taken_over(&self) -> bool {
+        self.taken_over
+    }
+
+    /// Whether the lock is still ours by name and by content (L11): asked just before the rename that commits.
+    pub fn is_ours(&self) -> io::Result<bool> {
+        match self.place.folder.facts(&self.place.lock_name) {
+            Ok(facts) if facts.id == self.id => {
+                Ok(disk::read_at_start(&self.file, self.lines.len())? == self.lines)
+            }
+            Ok(_) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes the lock, if it is still ours, and then gives the kernel lock back (L10).
+    ///
+    /// A failure leaves a lock whose kernel lock is free, which the next pipestate takes over at once.
+    pub fn release(mut self) -> io::Result<()> {
+        self.unlink()
+    }
+
+    fn unlink(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.released, true) || !self.is_ours()? {
+            return Ok(());
+        }
+        match self.place.folder.unlink(&self.place.lock_name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            result => result,
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = self.unlink(); // on the way out of an error or a panic, which is the one to tell
+    }
+}
+
+/// Takes the lock of the state file at `place`, waiting up to `timeout` for whoever has it (L8).
+///
+/// `program` is what other parties read in messages. `interrupted` is asked between the sleeps and ends the wait with
+/// the error it gives.
+pub fn acquire(
+    place: &Arc<Place>,
+    program: &str,
+    timeout: Duration,
+    interrupted: &dyn Fn() -> Option<Error>,
+) -> Result<Lock, Error> {
+    let mut acquiring = Acquiring::new(place.clone(), program);
+    wait_for(place, timeout, interrupted, || acquiring.attempt())
+}
+
+/// Makes attempts until one is done, sleeping in between; the arguments are those of [`acquire`].
+pub fn wait_for<T>(
+    place: &Place,
+    timeout: Duration,
+    interrupted: &dyn Fn() -> Option<Error>,
+    mut attempt: impl FnMut() -> Result<Attempt<T>, Error>,
+) -> Result<T, Error> {
+    let mut waiting = Waiting { since: Instant::now(), watch: None, armed: None };
+    loop {
+        let busy = match attempt()? {
+            Attempt::Done(done) => return Ok(done),
+            Attempt::Busy(busy) => busy,
+        };
+        if let Some(error) = interrupted() {
+            return Err(error);
+        }
+        let waited = waiting.since.elapsed();
+        let Some(left) = timeout.checked_sub(waited).filter(|left| !left.is_zero()) else {
+            return Err(Error::LockTimeout { path: place.path.clone(), holder: Box::new(busy.holder), waited });
+        };
+        waiting.pause(place, busy.poll.min(left));
+    }
+}
+
+/// For this long a waiter expects the lock to come free any moment, as it does in a crowd of short writes, and just
+/// naps: waking everybody at every release would cost more than the writes themselves.
+const CROWD: Duration = Duration::from_millis(10);
+/// A nap, in microseconds; random, so that a crowd does not wake in step.
+const NAP: std::ops::Range<u64> = 100..800;
+
+/// The sleeps between two attempts.
+struct Waiting {
+    since: Instant,
+    watch: Option<Watch>,
+    armed: Option<WatchId>,
+}
+
+impl Waiting {
+    fn pause(&mut self, place: &Place, limit: Duration) {
+        if self.since.elapsed() < CROWD {
+            return std::thread::sleep(Duration::from_micros(fastrand::u64(NAP)).min(limit));
+        }
+        let watch = self.watch.get_or_insert_with(Watch::new);
+        if self.armed.is_none() {
+            self.armed = watch.add(&place.folder, &place.lock_name);
+            if self.armed.is_some() {
+                return; // the lock may have changed before the watch was there: look again first
+            }
+        }
+        if !watch.sleep(limit).is_empty() {
+            self.armed = None; // the name may stand for another file by now
+        }
+    }
+}
