@@ -1,2 +1,3 @@
 //! pipestate.
+pub mod document;
 pub mod error;
