@@ -9,9 +9,10 @@
 //! 5. [`merge`] — the patch as splices of that text; no other byte changes.
 //! 6. [`atomic`] — the new text in place of the old, in one step.
 //!
-//! [`update`] is that list as code. Every failure is one [`error::Error`]. The system is met in [`disk`] alone.
+//! [`update`] is that list as code, and [`cli`] its door for people and shells. Every failure is one [`error::Error`]. The system is met in [`disk`] alone.
 
 pub mod atomic;
+pub mod cli;
 pub mod disk;
 pub mod document;
 pub mod error;

@@ -1,0 +1,69 @@
+//! `pipestate get`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::output::Output;
+use crate::error::Error;
+use crate::update;
+
+/// Print a value of the state file, byte for byte as it stands there
+#[derive(Args)]
+#[command(help_template = super::HELP)]
+#[command(before_help = "\
+Examples:
+  pipestate get agent-state.json                      the whole document
+  pipestate get agent-state.json /phases/4/status     one value, by its JSON pointer (RFC 6901)
+  pipestate get --rev agent-state.json                the revision, for `write --if-match`
+")]
+pub struct Get {
+    /// Print the revision instead; `none` if there is no file
+    #[arg(long, conflicts_with = "pointer")]
+    rev: bool,
+    /// Print path, revision, pointer and value as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The state file
+    file: PathBuf,
+    /// What to print; exit 1 if it is not there [default: the whole document]
+    pointer: Option<String>,
+}
+
+impl Get {
+    pub fn run(self, output: &mut Output) -> Result<u8, Error> {
+        let snapshot = update::read(&self.file)?;
+        let path = self.file.to_string_lossy();
+        if self.rev {
+            output.result(json!({ "path": path, "rev": snapshot.rev }), &snapshot.rev)?;
+            return Ok(0);
+        }
+        if snapshot.facts.is_none() {
+            let missing = std::io::Error::from_raw_os_error(NO_SUCH_FILE);
+            return Err(Error::io(&self.file, "read the state file", "open", missing));
+        }
+        let rev = snapshot.rev.clone();
+        let document = snapshot.document(&self.file)?;
+        let pointer = self.pointer.as_deref().unwrap_or("");
+        if !pointer.is_empty() && !pointer.starts_with('/') {
+            return Err(Error::Usage(format!("{pointer:?} is no JSON pointer: one starts with a slash, as in /phases/4")));
+        }
+        let not_there = || Error::NotThere { path: self.file.clone(), pointer: pointer.to_owned() };
+        let value = document.root().pointer(pointer).ok_or_else(not_there)?.raw();
+        match (self.json, &self.pointer) {
+            (true, _) => {
+                // Put in as it is: through a tree of values it would lose digits and lone surrogates.
+                let head = json!({ "ok": true, "path": path, "rev": rev, "pointer": pointer }).to_string();
+                let head = head.strip_suffix('}').unwrap_or(&head);
+                output.bytes(&[head.as_bytes(), b",\"value\":", value, b"}\n"])?;
+            }
+            (false, None) => output.bytes(&[document.text()])?,
+            (false, Some(_)) => output.bytes(&[value, b"\n"])?,
+        }
+        Ok(0)
+    }
+}
+
+/// ENOENT, and ERROR_FILE_NOT_FOUND on Windows.
+const NO_SUCH_FILE: i32 = 2;

@@ -1,0 +1,106 @@
+//! The command line: arguments and streams in, exit code out. The program and the shims are both this.
+//!
+//! One file per command; [`output`] is the one place that prints.
+
+mod get;
+mod input;
+mod output;
+#[cfg_attr(unix, path = "signals/unix.rs")]
+#[cfg_attr(not(unix), path = "signals/other.rs")]
+mod signals;
+mod unlock;
+mod validate;
+mod write;
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use clap::{Parser, Subcommand};
+
+use crate::error::{EXIT_CODES, Error};
+use output::Output;
+
+const HELP: &str = "\
+{about}
+
+{before-help}
+{usage-heading} {usage}
+
+{all-args}{after-help}";
+
+/// The state file of a multi-agent pipeline: written whole or not at all, under a lock, changing only what is set
+#[derive(Parser)]
+#[command(name = "pipestate", version, help_template = HELP, disable_help_subcommand = true)]
+#[command(before_help = "\
+Examples:
+  echo '{\"currentPhase\":4}' | pipestate write agent-state.json     set one value, keep every other byte
+  pipestate validate agent-state.json                              is it safe to resume?
+  pipestate get agent-state.json /phases/4/status                  print one value
+  pipestate unlock agent-state.json                                who holds the lock? remove a dead one's
+")]
+#[command(after_help = exit_codes())]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Write(write::Write),
+    Validate(validate::Validate),
+    Get(get::Get),
+    Unlock(unlock::Unlock),
+}
+
+/// Runs the command line `arguments` (without the program's name) and returns the exit code.
+///
+/// `program` is the name that other parties read in a lock: `pipestate`, or a shim's. Signals are handled for the rest
+/// of the process (L10): this is for processes that do nothing else.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, program: &str) -> u8 {
+    signals::install();
+    let arguments = std::iter::once(OsString::from("pipestate")).chain(arguments);
+    let command = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments.command,
+        Err(error) => return output::usage(&error),
+    };
+    let mut output = Output::new(command.json());
+    let result = catch_unwind(AssertUnwindSafe(|| command.run(program, &mut output)));
+    let code = match result {
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => output.failure(&error),
+        // The lock went with the stack; the panic itself has been printed.
+        Err(_) => output.failure(&Error::Bug("a panic".into())),
+    };
+    // Whatever was asked for is done by now, but whoever sent the signal expects to be told.
+    signals::pending().map_or(code, |signal| 128 + signal as u8)
+}
+
+impl Command {
+    fn json(&self) -> bool {
+        match self {
+            Command::Write(write) => write.json,
+            Command::Validate(validate) => validate.json,
+            Command::Get(get) => get.json,
+            Command::Unlock(unlock) => unlock.json,
+        }
+    }
+
+    fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+        match self {
+            Command::Write(write) => write.run(program, output),
+            Command::Validate(validate) => validate.run(output),
+            Command::Get(get) => get.run(output),
+            Command::Unlock(unlock) => unlock.run(output),
+        }
+    }
+}
+
+/// The command line as clap knows it.
+pub fn command() -> clap::Command {
+    <Arguments as clap::CommandFactory>::command()
+}
+
+fn exit_codes() -> String {
+    let lines = EXIT_CODES.iter().map(|exit| format!("\n  {:>2}  {}", exit.code, exit.meaning));
+    format!("Exit codes:{}", lines.collect::<String>())
+}

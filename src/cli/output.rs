@@ -1,0 +1,190 @@
+//! The one place that prints (X2): results to stdout, one line per error to stderr, one object with `--json`.
+
+use std::io::{self, ErrorKind, Write};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::error::Error;
+use crate::lock::Holder;
+
+/// Where a command's results go.
+pub struct Output {
+    json: bool,
+}
+
+impl Output {
+    /// Prints objects if `json`, else lines.
+    pub fn new(json: bool) -> Output {
+        Output { json }
+    }
+
+    /// Prints one result: `object` with `"ok": true` in front as JSON, or `line`, which may be empty for none.
+    pub fn result(&mut self, object: Value, line: &str) -> Result<(), Error> {
+        match (self.json, line) {
+            (true, _) => self.bytes(&[to_line(&with_ok(true, object)).as_bytes()]),
+            (false, "") => Ok(()),
+            (false, line) => self.bytes(&[one_line(line).as_bytes(), b"\n"]),
+        }
+    }
+
+    /// Prints something as it is.
+    ///
+    /// # Errors
+    /// When stdout takes it not, but for a reader that has gone: it has what it wanted.
+    pub fn bytes(&mut self, parts: &[&[u8]]) -> Result<(), Error> {
+        let mut stdout = io::stdout().lock();
+        let mut print = || -> io::Result<()> {
+            parts.iter().try_for_each(|part| write_through(&mut stdout, part))?;
+            stdout.flush()
+        };
+        match print() {
+            Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe) => {
+                Err(Error::io("stdout".as_ref(), "print the result", "write", error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for what is done already and cannot become undone because nobody can be told.
+    pub fn done(&mut self, object: Value) {
+        if self.json && let Err(error) = self.result(object, "") {
+            self.warning(&error.to_string());
+        }
+    }
+
+    /// One line on stderr that is not a failure.
+    pub fn warning(&mut self, message: &str) {
+        print_to_stderr(&format!("pipestate: warning: {message}"));
+    }
+
+    /// Tells of a failure and returns its exit code.
+    pub fn failure(&mut self, error: &Error) -> u8 {
+        print_to_stderr(&format!("pipestate: {error}"));
+        if self.json {
+            let object = with_ok(false, json!({ "error": to_object(error) }));
+            let _ = self.bytes(&[to_line(&object).as_bytes()]); // stderr has it already
+        }
+        error.exit_code()
+    }
+}
+
+/// Tells what is wrong with the command line, or prints the help that was asked for, and returns the exit code: never
+/// clap's own 2, which means a lock timeout here.
+pub fn usage(error: &clap::Error) -> u8 {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    let text = error.render().to_string();
+    match error.kind() {
+        DisplayHelp | DisplayVersion => {
+            let _ = Output::new(false).bytes(&[text.as_bytes()]); // nothing else was to be done
+            0
+        }
+        DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = io::stderr().write_all(text.as_bytes());
+            64
+        }
+        _ => {
+            // Up to the usage it is one statement, perhaps with a list of names.
+            let statement = text.split("\n\nUsage:").next().unwrap_or_default();
+            let words: Vec<&str> = statement.trim_start_matches("error: ").split_whitespace().collect();
+            print_to_stderr(&format!("pipestate: {}; see `pipestate --help`", words.join(" ")));
+            64
+        }
+    }
+}
+
+/// An error as `--json` and JavaScript see it.
+pub fn to_object(error: &Error) -> Value {
+    let mut object = Map::new();
+    object.insert("code".into(), error.code().into());
+    object.insert("exitCode".into(), error.exit_code().into());
+    object.insert("message".into(), error.to_string().into());
+    if let Some(path) = error.path() {
+        object.insert("path".into(), path.to_string_lossy().into());
+    }
+    if let Some(pointer) = error.pointer() {
+        object.insert("pointer".into(), pointer.into());
+    }
+    if let Some(holder) = error.holder() {
+        object.insert("holder".into(), holder_object(holder));
+    }
+    if let Some((syscall, errno)) = error.system() {
+        object.insert("syscall".into(), syscall.into());
+        object.extend(errno.map(|errno| ("errno".to_owned(), errno.into())));
+    }
+    if let Error::InvalidJson { fault, .. } = error {
+        object.insert("line".into(), fault.line.into());
+        object.insert("column".into(), fault.column.into());
+        object.insert("offset".into(), fault.offset.into());
+    }
+    if let Error::Conflict { actual, .. } = error {
+        object.insert("rev".into(), actual.as_str().into());
+    }
+    Value::Object(object)
+}
+
+/// A lock's holder as `--json` and JavaScript see it.
+pub fn holder_object(holder: &Holder) -> Value {
+    json!({
+        "pid": holder.pid,
+        "program": holder.program,
+        "host": holder.host,
+        "ageMs": holder.age.map(|age| age.as_millis() as u64),
+        "alive": holder.alive,
+        "why": holder.why,
+    })
+}
+
+fn with_ok(ok: bool, object: Value) -> Value {
+    let mut result = Map::from_iter([("ok".to_owned(), Value::Bool(ok))]);
+    if let Value::Object(object) = object {
+        result.extend(object);
+    }
+    Value::Object(result)
+}
+
+fn to_line(value: &impl Serialize) -> String {
+    let mut line = serde_json::to_string(value).expect("a tree of strings and numbers is JSON");
+    line.push('\n');
+    line
+}
+
+/// A message in one line, whatever stands in the names it quotes: a path may hold line feeds and terminal codes.
+fn one_line(message: &str) -> String {
+    let mut line = String::with_capacity(message.len());
+    for character in message.chars() {
+        if character.is_control() { line.extend(character.escape_default()) } else { line.push(character) }
+    }
+    line
+}
+
+fn print_to_stderr(line: &str) {
+    // There is nowhere left to say that this failed.
+    let _ = write_through(&mut io::stderr().lock(), format!("{}\n", one_line(line)).as_bytes());
+}
+
+/// Writes all of `bytes`, also to a pipe that its other user has made non-blocking.
+fn write_through(stream: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn a_name_with_line_feeds_and_terminal_codes_stays_on_one_line() {
+        assert_eq!(one_line("a\nb\u{1b}[2Jc é"), "a\\nb\\u{1b}[2Jc é");
+    }
+}
