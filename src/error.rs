@@ -215,9 +215,17 @@ impl Error {
     /// The process exit code (contract X).
     pub fn exit_code(&self) -> u8 {
         match self {
-            Error::InvalidJson { .. } | Error::NotAnObject { .. } | Error::Refused { .. } | Error::NotThere { .. } => 1,
-            Error::LockTimeout { .. } | Error::LockAlive { .. } | Error::LockLost { .. } | Error::Aborted => 2,
-            Error::Io { .. } | Error::PluginRoot { .. } | Error::NotDurable { .. } | Error::Corrupt { .. } => 3,
+            Error::InvalidJson { .. }
+            | Error::NotAnObject { .. }
+            | Error::Refused { .. }
+            | Error::NotThere { .. } => 1,
+            Error::LockTimeout { .. } | Error::LockAlive { .. } | Error::LockLost { .. } | Error::Aborted => {
+                2
+            }
+            Error::Io { .. }
+            | Error::PluginRoot { .. }
+            | Error::NotDurable { .. }
+            | Error::Corrupt { .. } => 3,
             Error::Conflict { .. } => 4,
             Error::Usage(_) => 64,
             Error::Bug(_) => 70,
@@ -273,7 +281,12 @@ impl Error {
     }
 
     /// An [`Error::Io`] with everything it needs.
-    pub fn io(path: &Path, action: &'static str, syscall: &'static str, source: impl Into<io::Error>) -> Error {
+    pub fn io(
+        path: &Path,
+        action: &'static str,
+        syscall: &'static str,
+        source: impl Into<io::Error>,
+    ) -> Error {
         Error::Io { path: path.to_owned(), action, syscall, source: source.into() }
     }
 }

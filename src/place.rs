@@ -45,7 +45,8 @@ impl Place {
         }
         let mut current = path.to_owned();
         for _ in 0..=MOST_LINKS {
-            let (parent, name) = split(&current).map_err(|source| Error::io(path, "use this path", "open", source))?;
+            let (parent, name) =
+                split(&current).map_err(|source| Error::io(path, "use this path", "open", source))?;
             let folder = open_folder(&parent, missing)
                 .map_err(|source| Error::io(path, "open the folder of the state file", "open", source))?;
             match folder.read_link(&name) {
@@ -106,14 +107,13 @@ fn open_folder(path: &Path, missing: Missing) -> io::Result<Folder> {
 
 /// Makes `path` and whatever of its parents is missing, each synced into its parent before the next is made.
 fn make_folders(path: &Path, durable: bool) -> io::Result<()> {
-    let missing: Vec<&Path> = path
-        .ancestors()
-        .take_while(|path| !path.as_os_str().is_empty() && !path.is_dir())
-        .collect();
+    let missing: Vec<&Path> =
+        path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.is_dir()).collect();
     for folder in missing.into_iter().rev() {
         disk::make_folder(folder)?;
         if durable {
-            let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let parent =
+                folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
             Folder::open_path(parent)?.sync()?;
         }
     }
@@ -122,7 +122,9 @@ fn make_folders(path: &Path, durable: bool) -> io::Result<()> {
 
 /// Refuses places below `$CLAUDE_PLUGIN_ROOT`, which a plugin update replaces (A7). Looks before any folder is made.
 pub fn refuse_plugin_root(path: &Path) -> Result<(), Error> {
-    let Some(root) = std::env::var_os("CLAUDE_PLUGIN_ROOT").filter(|root| !root.is_empty()) else { return Ok(()) };
+    let Some(root) = std::env::var_os("CLAUDE_PLUGIN_ROOT").filter(|root| !root.is_empty()) else {
+        return Ok(());
+    };
     // A root that does not exist has nothing below it.
     let Ok(root) = std::fs::canonicalize(root) else { return Ok(()) };
     if final_path(path).starts_with(&root) {

@@ -115,7 +115,9 @@ pub fn revision(content: &[&[u8]]) -> String {
 pub fn read(path: &Path) -> Result<Snapshot, Error> {
     match Place::find(path, Missing::Fail) {
         Ok(place) => read_at(&place),
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(Snapshot::missing()),
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            Ok(Snapshot::missing())
+        }
         Err(error) => Err(error),
     }
 }
@@ -169,7 +171,12 @@ pub struct Write<'a> {
 
 impl<'a> Write<'a> {
     /// Prepares the write; makes the folders that are missing (M5).
-    pub fn new(path: &Path, patch: &'a Patch, options: &'a WriteOptions, caller: Caller<'a>) -> Result<Write<'a>, Error> {
+    pub fn new(
+        path: &Path,
+        patch: &'a Patch,
+        options: &'a WriteOptions,
+        caller: Caller<'a>,
+    ) -> Result<Write<'a>, Error> {
         place::refuse_plugin_root(path)?;
         let durable = options.durability == Durability::Durable;
         let place = Arc::new(Place::find(path, Missing::Make { durable })?);
@@ -202,7 +209,12 @@ impl<'a> Write<'a> {
 }
 
 /// Writes under a lock that is held: read → merge → check → replace. `None` when the lock was lost before the commit.
-pub fn write_locked(lock: &Lock, patch: &Patch, options: &WriteOptions, caller: Caller) -> Result<Option<Written>, Error> {
+pub fn write_locked(
+    lock: &Lock,
+    patch: &Patch,
+    options: &WriteOptions,
+    caller: Caller,
+) -> Result<Option<Written>, Error> {
     let place = lock.place();
     sweep_if_needed(lock);
     let snapshot = read_at(place)?;

@@ -47,7 +47,9 @@ impl Get {
         let document = snapshot.document(&self.file)?;
         let pointer = self.pointer.as_deref().unwrap_or("");
         if !pointer.is_empty() && !pointer.starts_with('/') {
-            return Err(Error::Usage(format!("{pointer:?} is no JSON pointer: one starts with a slash, as in /phases/4")));
+            return Err(Error::Usage(format!(
+                "{pointer:?} is no JSON pointer: one starts with a slash, as in /phases/4"
+            )));
         }
         let not_there = || Error::NotThere { path: self.file.clone(), pointer: pointer.to_owned() };
         let value = document.root().pointer(pointer).ok_or_else(not_there)?.raw();

@@ -48,7 +48,9 @@ impl Output {
 
     /// The same for what is done already and cannot become undone because nobody can be told.
     pub fn done(&mut self, object: Value) {
-        if self.json && let Err(error) = self.result(object, "") {
+        if self.json
+            && let Err(error) = self.result(object, "")
+        {
             self.warning(&error.to_string());
         }
     }

@@ -34,12 +34,17 @@ impl Unlock {
         let path = self.file.to_string_lossy();
         let unlocked = match Place::find(&self.file, Missing::Fail) {
             Ok(place) => lock::unlock(&place, self.force)?,
-            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Unlocked::NotLocked,
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                Unlocked::NotLocked
+            }
             Err(error) => return Err(error),
         };
         match unlocked {
             Unlocked::NotLocked => {
-                output.result(json!({ "path": path, "removed": false, "holder": null }), &format!("{path}: not locked"))?;
+                output.result(
+                    json!({ "path": path, "removed": false, "holder": null }),
+                    &format!("{path}: not locked"),
+                )?;
             }
             Unlocked::Removed { holder, forced } => {
                 let by = if forced { "removed by force" } else { "removed" };

@@ -62,7 +62,8 @@ impl Write {
         signals::protect();
         let interrupted = || signals::pending().map(|signal| Error::Interrupted { signal });
         let program = if program == "pipestate" { "pipestate write" } else { program };
-        let written = update::write(&self.file, &patch, &options, Caller { program, interrupted: &interrupted })?;
+        let written =
+            update::write(&self.file, &patch, &options, Caller { program, interrupted: &interrupted })?;
         for warning in &written.warnings {
             output.warning(&format!("{}: {warning}", self.file.display()));
         }

@@ -97,7 +97,9 @@ pub fn try_kernel_lock(file: &File) -> io::Result<KernelLock> {
             Ok(()) => return Ok(KernelLock::Taken),
             Err(fs4::TryLockError::WouldBlock) => return Ok(KernelLock::Busy),
             Err(fs4::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(fs4::TryLockError::Error(error)) if has_no_kernel_locks(&error) => return Ok(KernelLock::Unsupported),
+            Err(fs4::TryLockError::Error(error)) if has_no_kernel_locks(&error) => {
+                return Ok(KernelLock::Unsupported);
+            }
             Err(fs4::TryLockError::Error(error)) => return Err(error),
         }
     }

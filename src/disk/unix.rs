@@ -76,7 +76,9 @@ impl Folder {
     pub fn link_unnamed(&self, file: &File, name: &OsStr) -> io::Result<()> {
         // By way of /proc, because AT_EMPTY_PATH asks for a capability.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        Ok(retry_on_intr(|| rustix::fs::linkat(rustix::fs::CWD, &path, &self.fd, name, AtFlags::SYMLINK_FOLLOW))?)
+        Ok(retry_on_intr(|| {
+            rustix::fs::linkat(rustix::fs::CWD, &path, &self.fd, name, AtFlags::SYMLINK_FOLLOW)
+        })?)
     }
 
     /// Gives the file `from` the second name `to`, which must not exist.

@@ -122,7 +122,8 @@ impl Acquiring {
                 }
             }
         }
-        let holder = Holder { alive: true, why: "as it changes hands all the time".into(), ..Holder::default() };
+        let holder =
+            Holder { alive: true, why: "as it changes hands all the time".into(), ..Holder::default() };
         Ok(Attempt::busy(holder, POLL_FOREIGN))
     }
 
@@ -209,7 +210,9 @@ impl Acquiring {
         };
         let id = disk::facts(&file).map_err(failed("fstat"))?.id;
         // Somebody looks at our empty file just now, or has removed it as a dead writer's.
-        if disk::try_kernel_lock(&file).map_err(failed("flock"))? == KernelLock::Busy || !same_name(&self.place, id)? {
+        if disk::try_kernel_lock(&file).map_err(failed("flock"))? == KernelLock::Busy
+            || !same_name(&self.place, id)?
+        {
             return Ok(None);
         }
         let writer = file.try_clone().map_err(failed("dup"))?;
@@ -237,13 +240,18 @@ impl Acquiring {
         match holder::judge(&content, process::own(), shared, age, process::state) {
             Verdict::Alive(why) => return busy(why, POLL_FOREIGN),
             Verdict::Unreadable if !self.may_take_unreadable(&file, &facts, age)? => {
-                return busy("which names nobody; taken over once it has stayed so for 2 s".into(), POLL_FOREIGN);
+                return busy(
+                    "which names nobody; taken over once it has stayed so for 2 s".into(),
+                    POLL_FOREIGN,
+                );
             }
             Verdict::Unreadable | Verdict::Dead(_) => {}
         }
         match self.place.folder.open(&self.place.lock_name, Access::ReadWrite) {
             Ok(writer) => self.take_over(file, writer, facts.id).map(|lock| Some(Attempt::Done(lock))),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.remove_unwritable(&content, &facts, age),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.remove_unwritable(&content, &facts, age)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None), // a careless tool was here
             Err(error) => Err(self.place.failed("take over the lock of a dead writer", "open")(error)),
         }
@@ -261,7 +269,9 @@ impl Acquiring {
         // First ours, then the tail off: whoever reads in between sees our two lines and does not read on. The mode
         // of a file that is not ours stays; it can be written, so it can be read by those who matter.
         let written = disk::set_mode(&writer, LOCK_MODE)
-            .or_else(|error| if error.kind() == io::ErrorKind::PermissionDenied { Ok(()) } else { Err(error) })
+            .or_else(
+                |error| if error.kind() == io::ErrorKind::PermissionDenied { Ok(()) } else { Err(error) },
+            )
             .and_then(|()| disk::write_at_start(&writer, &lines))
             .and_then(|()| disk::truncate(&writer, lines.len() as u64));
         if let Err(source) = written {
@@ -273,7 +283,12 @@ impl Acquiring {
     }
 
     /// L7: whether a lock that names nobody has done so for long enough.
-    fn may_take_unreadable(&mut self, file: &File, facts: &Facts, age: Option<Duration>) -> Result<bool, Error> {
+    fn may_take_unreadable(
+        &mut self,
+        file: &File,
+        facts: &Facts,
+        age: Option<Duration>,
+    ) -> Result<bool, Error> {
         let unchanged = |suspect: &Suspect| {
             suspect.id == facts.id && suspect.size == facts.size && suspect.modified == facts.modified
         };
@@ -293,12 +308,18 @@ impl Acquiring {
     }
 
     /// L12: unlinks a dead holder's lock that we may not write, while its kernel lock is ours.
-    fn remove_unwritable(&self, content: &Content, facts: &Facts, age: Option<Duration>) -> Result<Option<Attempt<Lock>>, Error> {
+    fn remove_unwritable(
+        &self,
+        content: &Content,
+        facts: &Facts,
+        age: Option<Duration>,
+    ) -> Result<Option<Attempt<Lock>>, Error> {
         match self.place.folder.unlink(&self.place.lock_name) {
             Ok(()) => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let why = format!("dead, but its lock belongs to user {} and we may not remove it", facts.uid);
+                let why =
+                    format!("dead, but its lock belongs to user {} and we may not remove it", facts.uid);
                 Ok(Some(Attempt::busy(Holder::new(content, age, false, why), POLL_FOREIGN)))
             }
             Err(error) => Err(self.place.failed("remove the lock of a dead writer", "unlink")(error)),

@@ -103,7 +103,9 @@ mod tests {
     #[test]
     fn own_lines_are_read_back() {
         let lines = own_lines("a test");
-        let Content::Pipestate { pid, record } = Content::parse(&lines) else { panic!("not a pipestate's lock") };
+        let Content::Pipestate { pid, record } = Content::parse(&lines) else {
+            panic!("not a pipestate's lock")
+        };
         assert_eq!(pid, std::process::id());
         assert_eq!(record.program, "a test");
         assert_ne!(own_lines("a test"), lines, "two locks of one process can be told apart");

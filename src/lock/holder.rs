@@ -34,7 +34,9 @@ impl Holder {
     /// The holder that `content` names.
     pub fn new(content: &Content, age: Option<Duration>, alive: bool, why: impl Into<String>) -> Holder {
         let (pid, program, host) = match content {
-            Content::Pipestate { pid, record } => (Some(*pid), Some(record.program.clone()), Some(record.host.clone())),
+            Content::Pipestate { pid, record } => {
+                (Some(*pid), Some(record.program.clone()), Some(record.host.clone()))
+            }
             Content::Foreign { pid } => (Some(*pid), None, None),
             Content::Unreadable => (None, None, None),
         };
@@ -73,7 +75,13 @@ pub enum Verdict {
 ///
 /// `shared` says whether other hosts may write to the file system; `age` is the lock file's age by the file system's
 /// clock; `state` looks a process up.
-pub fn judge(content: &Content, own: &Own, shared: bool, age: Option<Duration>, state: impl Fn(u32) -> State) -> Verdict {
+pub fn judge(
+    content: &Content,
+    own: &Own,
+    shared: bool,
+    age: Option<Duration>,
+    state: impl Fn(u32) -> State,
+) -> Verdict {
     match content {
         Content::Unreadable => Verdict::Unreadable,
         Content::Pipestate { record, .. } => judge_pipestate(record, own, shared),
@@ -88,8 +96,12 @@ fn judge_pipestate(record: &Record, own: &Own, shared: bool) -> Verdict {
         (Some(theirs), Some(ours)) if theirs == ours => {
             Verdict::Dead("dead: its kernel lock has been given back".into())
         }
-        (Some(_), Some(_)) if same_machine => Verdict::Dead("dead: the machine has been started again since".into()),
-        (None, None) if same_machine && !shared => Verdict::Dead("dead: its kernel lock has been given back".into()),
+        (Some(_), Some(_)) if same_machine => {
+            Verdict::Dead("dead: the machine has been started again since".into())
+        }
+        (None, None) if same_machine && !shared => {
+            Verdict::Dead("dead: its kernel lock has been given back".into())
+        }
         _ => Verdict::Alive(format!(
             "on host {}, whose processes cannot be seen from here; `pipestate unlock --force` removes it",
             record.host
@@ -141,14 +153,18 @@ mod tests {
     }
 
     fn dead(content: &Content, shared: bool) -> bool {
-        let verdict = judge(content, &own(), shared, None, |_| panic!("process ids decide only about strangers"));
+        let verdict =
+            judge(content, &own(), shared, None, |_| panic!("process ids decide only about strangers"));
         matches!(verdict, Verdict::Dead(_))
     }
 
     #[test]
     fn within_one_boot_the_free_kernel_lock_means_dead() {
         assert!(dead(&by_pipestate(Some("boot-1"), "here", Some("m1")), false));
-        assert!(dead(&by_pipestate(Some("boot-1"), "container", None), false), "a container under the same kernel");
+        assert!(
+            dead(&by_pipestate(Some("boot-1"), "container", None), false),
+            "a container under the same kernel"
+        );
         assert!(dead(&by_pipestate(Some("boot-1"), "here", Some("m1")), true), "NFS, but the same kernel");
     }
 
@@ -160,7 +176,10 @@ mod tests {
     #[test]
     fn another_host_is_a_holder() {
         assert!(!dead(&by_pipestate(Some("boot-0"), "there", Some("m1")), false));
-        assert!(!dead(&by_pipestate(Some("boot-0"), "here", Some("m2")), false), "a second machine of that name");
+        assert!(
+            !dead(&by_pipestate(Some("boot-0"), "here", Some("m2")), false),
+            "a second machine of that name"
+        );
         assert!(!dead(&by_pipestate(None, "here", Some("m1")), true));
     }
 

@@ -180,7 +180,11 @@ pub fn wait_for<T>(
         }
         let waited = waiting.since.elapsed();
         let Some(left) = timeout.checked_sub(waited).filter(|left| !left.is_zero()) else {
-            return Err(Error::LockTimeout { path: place.path.clone(), holder: Box::new(busy.holder), waited });
+            return Err(Error::LockTimeout {
+                path: place.path.clone(),
+                holder: Box::new(busy.holder),
+                waited,
+            });
         };
         waiting.pause(place, busy.poll.min(left));
     }

@@ -45,7 +45,9 @@ pub fn unlock(place: &Place, force: bool) -> Result<Unlocked, Error> {
         let shared = place.folder.is_shared_between_hosts();
         let verdict = match (kernel_lock, &content) {
             (KernelLock::Busy, _) => Verdict::Alive("alive: it has the kernel lock".into()),
-            (KernelLock::Unsupported, Content::Pipestate { pid, record }) => judge_without_kernel_lock(*pid, record),
+            (KernelLock::Unsupported, Content::Pipestate { pid, record }) => {
+                judge_without_kernel_lock(*pid, record)
+            }
             _ => holder::judge(&content, process::own(), shared, age, process::state),
         };
         let (is_alive, why) = match verdict {
@@ -54,7 +56,9 @@ pub fn unlock(place: &Place, force: bool) -> Result<Unlocked, Error> {
             Verdict::Unreadable if age.is_some_and(|age| age > UNREADABLE_GRACE) => {
                 (false, "which names nobody and has done so for more than 2 s".into())
             }
-            Verdict::Unreadable => (true, "which names nobody yet; its maker may be about to write into it".into()),
+            Verdict::Unreadable => {
+                (true, "which names nobody yet; its maker may be about to write into it".into())
+            }
         };
         let holder = Holder::new(&content, age, is_alive, why);
         if is_alive && !force {
@@ -83,7 +87,9 @@ fn judge_without_kernel_lock(pid: u32, record: &Record) -> Verdict {
         return Verdict::Alive("where it cannot be seen from here".into());
     }
     match process::state(pid) {
-        State::Running { start, .. } if start == record.start => Verdict::Alive("alive: its process is running".into()),
+        State::Running { start, .. } if start == record.start => {
+            Verdict::Alive("alive: its process is running".into())
+        }
         _ => Verdict::Dead(format!("dead: process {pid} has ended")),
     }
 }

@@ -17,9 +17,9 @@ pub fn own() -> Own {
         // The id itself is not for other eyes, says machine-id(5).
         machine: read_line("/etc/machine-id")
             .map(|id| format!("{:016x}", xxhash_rust::xxh3::xxh3_64(id.as_bytes()))),
-        pid_namespace: fs::read_link("/proc/self/ns/pid").ok().and_then(|link| {
-            link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
-        }),
+        pid_namespace: fs::read_link("/proc/self/ns/pid")
+            .ok()
+            .and_then(|link| link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()),
     }
 }
 
@@ -35,7 +35,11 @@ pub fn state(pid: u32) -> State {
             _ => State::Running { age: None, start: None },
         };
     };
-    if fs::read(format!("/proc/{pid}/status")).ok().and_then(|status| group_leader(&status)).is_some_and(|id| id != pid) {
+    if fs::read(format!("/proc/{pid}/status"))
+        .ok()
+        .and_then(|status| group_leader(&status))
+        .is_some_and(|id| id != pid)
+    {
         return State::Thread;
     }
     // A leader that has ended while threads of it run on is a living process.
@@ -56,7 +60,8 @@ impl Stat {
     fn parse(stat: &[u8]) -> Option<Stat> {
         // The second field is the program's name in parentheses, and the name may hold both blanks and parentheses.
         let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
-        let fields: Vec<&str> = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace().collect();
+        let fields: Vec<&str> =
+            std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace().collect();
         Some(Stat {
             state: *fields.first()?.as_bytes().first()?,
             threads: fields.get(17)?.parse().ok()?,
