@@ -19,5 +19,6 @@ pub mod error;
 pub mod layout;
 pub mod lock;
 pub mod merge;
+pub mod pipeline;
 pub mod place;
 pub mod update;
