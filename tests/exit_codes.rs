@@ -13,7 +13,10 @@ use support::*;
 
 #[track_caller]
 fn assert_fails(ran: &Ran, code: i32, stderr: &str) {
-    assert_eq!(*ran, Ran { code: Some(code), stdout: String::new(), stderr: format!("pipestate: {stderr}\n") });
+    assert_eq!(
+        *ran,
+        Ran { code: Some(code), stdout: String::new(), stderr: format!("pipestate: {stderr}\n") }
+    );
 }
 
 #[test]
@@ -32,9 +35,20 @@ fn broken_json_on_stdin_is_1_and_touches_nothing() {
     let file = folder.join("state.json");
     let ran = write(&file, "{\"a\": 1,\n  \"b\": }");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
-    assert!(ran.stderr.starts_with("pipestate: stdin is not valid JSON: ") && ran.stderr.contains("line 2, column 8"));
-    assert_fails(&write(&file, "[1]"), 1, "stdin is an array, and a state document is a JSON object; nothing was written");
-    assert_fails(&write(&file, "null"), 1, "stdin is null, and a state document is a JSON object; nothing was written");
+    assert!(
+        ran.stderr.starts_with("pipestate: stdin is not valid JSON: ")
+            && ran.stderr.contains("line 2, column 8")
+    );
+    assert_fails(
+        &write(&file, "[1]"),
+        1,
+        "stdin is an array, and a state document is a JSON object; nothing was written",
+    );
+    assert_fails(
+        &write(&file, "null"),
+        1,
+        "stdin is null, and a state document is a JSON object; nothing was written",
+    );
     assert_eq!(write(&file, "").code, Some(1));
     assert_eq!(run([OsStr::new("write"), OsStr::new("--replace"), file.as_os_str()], "").code, Some(1));
     assert_eq!(folder.names(), [""; 0]);
@@ -78,7 +92,9 @@ fn another_revision_is_4_and_none_creates_and_never_overwrites() {
     let folder = Folder::new();
     let file = folder.join("state.json");
     let rev = || run([OsStr::new("get"), OsStr::new("--rev"), file.as_os_str()], "").stdout.trim().to_owned();
-    let write_if = |rev: &str| run(["write", "--if-match", rev, file.to_str().unwrap()], format!("{{\"by\":\"{rev}\"}}"));
+    let write_if = |rev: &str| {
+        run(["write", "--if-match", rev, file.to_str().unwrap()], format!("{{\"by\":\"{rev}\"}}"))
+    };
     assert_eq!(rev(), "none");
     assert_written(&write_if("none"));
     let first = rev();
@@ -89,7 +105,9 @@ fn another_revision_is_4_and_none_creates_and_never_overwrites() {
     assert_fails(
         &write_if(&first),
         4,
-        &format!("{shown}: the revision is {now}, not {first}; nothing was written: read again and decide again"),
+        &format!(
+            "{shown}: the revision is {now}, not {first}; nothing was written: read again and decide again"
+        ),
     );
 }
 
@@ -130,7 +148,8 @@ fn a_terminal_as_stdin_is_64_and_no_hang() {
 fn dev_null_as_stdin_is_1() {
     let folder = Folder::new();
     let mut command = pipestate();
-    let status = command.arg("write").arg(folder.join("f")).stdin(std::process::Stdio::null()).output().unwrap();
+    let status =
+        command.arg("write").arg(folder.join("f")).stdin(std::process::Stdio::null()).output().unwrap();
     assert_eq!(status.status.code(), Some(1));
 }
 
@@ -138,7 +157,13 @@ fn dev_null_as_stdin_is_1() {
 fn help_and_version_are_0_and_go_to_stdout() {
     let version = run(["--version"], "");
     assert_eq!(version.stdout, format!("pipestate {}\n", env!("CARGO_PKG_VERSION")));
-    for command in [&["--help"][..], &["write", "--help"], &["get", "--help"], &["unlock", "--help"], &["validate", "--help"]] {
+    for command in [
+        &["--help"][..],
+        &["write", "--help"],
+        &["get", "--help"],
+        &["unlock", "--help"],
+        &["validate", "--help"],
+    ] {
         let help = run(command, "");
         assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
         let examples = help.stdout.find("Examples:").expect("there are examples");
@@ -211,5 +236,8 @@ fn what_may_not_be_read_is_3() {
     command.arg(env!("CARGO_BIN_EXE_pipestate")).arg("get").arg(&file);
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.stderr.contains("cannot read the state file: permission denied; run as the owner"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("cannot read the state file: permission denied; run as the owner"),
+        "{ran:?}"
+    );
 }

@@ -28,7 +28,9 @@ fn write_under_umask(umask: &str, file: &Path) -> Ran {
 #[test]
 fn mode_of_an_existing_file_survives_any_umask() {
     let folder = Folder::new();
-    for (name, before, umask) in [("a", 0o664, "077"), ("b", 0o600, "000"), ("c", 0o444, "022"), ("d", 0o2664, "077")] {
+    for (name, before, umask) in
+        [("a", 0o664, "077"), ("b", 0o600, "000"), ("c", 0o444, "022"), ("d", 0o2664, "077")]
+    {
         let file = folder.file(name, "{\"a\":1}\n");
         fs::set_permissions(&file, Permissions::from_mode(before)).unwrap();
         assert_written(&write_under_umask(umask, &file));
@@ -70,7 +72,10 @@ fn a_symbolic_link_stays_one_and_its_target_changes() {
     symlink(&link, &chain).unwrap();
     assert_written(&write(&chain, "{\"b\":2}"));
     assert_eq!(fs::read_to_string(&target).unwrap(), "{\"a\":1,\"b\":2}\n");
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::symlink_metadata(&chain).unwrap().is_symlink());
+    assert!(
+        fs::symlink_metadata(&link).unwrap().is_symlink()
+            && fs::symlink_metadata(&chain).unwrap().is_symlink()
+    );
     assert_eq!(folder.names(), ["chain.json", "link.json", "real"]);
     assert_eq!(fs::read_dir(folder.join("real")).unwrap().count(), 1);
 }
@@ -132,8 +137,12 @@ fn difficult_names_work_and_leave_nothing_behind() {
         let folder = Folder::new();
         let ran = run([OsStr::new("write"), OsStr::new("--"), folder.join(name).as_os_str()], "{\"a\":1}");
         assert_written(&ran);
-        assert_written(&run([OsStr::new("write"), OsStr::new("--"), folder.join(name).as_os_str()], "{\"b\":2}"));
-        let entries: Vec<OsString> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_written(&run(
+            [OsStr::new("write"), OsStr::new("--"), folder.join(name).as_os_str()],
+            "{\"b\":2}",
+        ));
+        let entries: Vec<OsString> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(entries, [name.clone()]);
         assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), "{\n  \"a\": 1,\n  \"b\": 2\n}\n");
     }
@@ -189,7 +198,12 @@ fn files_of_dead_writers_are_swept_and_those_of_others_stay() {
     assert_written(&write(&file, "{\"b\":2}"));
     assert_eq!(
         folder.names(),
-        [".pipestate-0123456789ABCDEF.tmp", ".pipestate-fedcba9876543210.tmp", "state.json", "state.json.tmp"]
+        [
+            ".pipestate-0123456789ABCDEF.tmp",
+            ".pipestate-fedcba9876543210.tmp",
+            "state.json",
+            "state.json.tmp"
+        ]
     );
 }
 
@@ -211,7 +225,11 @@ fn a_closed_or_full_stdout_does_not_undo_a_write() {
     let file = folder.file("state.json", "{}");
     for redirection in [">&-", ">/dev/full"] {
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("echo '{{\"a\":\"{redirection}\"}}' | \"$1\" write --json \"$2\" {redirection}"), "sh"]);
+        command.args([
+            "-c",
+            &format!("echo '{{\"a\":\"{redirection}\"}}' | \"$1\" write --json \"$2\" {redirection}"),
+            "sh",
+        ]);
         command.arg(env!("CARGO_BIN_EXE_pipestate")).arg(&file).stdout(Stdio::null());
         assert_eq!(command.status().unwrap().code(), Some(0), "{redirection}");
         assert_eq!(fs::read_to_string(&file).unwrap(), format!("{{\n  \"a\": \"{redirection}\"\n}}"));

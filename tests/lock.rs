@@ -6,9 +6,9 @@ mod support;
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -187,7 +187,8 @@ fn process_1_is_alive_though_we_may_not_be_allowed_to_signal_it() {
 fn a_lock_that_names_nobody_is_taken_over_when_it_is_old() {
     let folder = Folder::new();
     let megabyte = "7".repeat(1 << 20);
-    for content in ["", "0", "-1", "4294967296", "12345678901234567890", "123abc", "{}", "\0\0\0", &megabyte] {
+    for content in ["", "0", "-1", "4294967296", "12345678901234567890", "123abc", "{}", "\0\0\0", &megabyte]
+    {
         assert_taken_over(&locked(&folder, content, Duration::from_secs(5)), Duration::from_secs(1));
     }
 }
