@@ -87,6 +87,28 @@ use crate::place::Place;
 /// How long a writer waits for the lock, unless it is told otherwise (L8).
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The environment variable that sets it for all who are not told.
+const TIMEOUT_VARIABLE: &str = "PIPESTATE_LOCK_TIMEOUT_MS";
+
+/// The acquire window: what was asked for, else `PIPESTATE_LOCK_TIMEOUT_MS`, else [`DEFAULT_TIMEOUT`] (L8).
+///
+/// # Errors
+/// [`Error::Usage`] when the variable is not a number.
+pub fn window(asked: Option<Duration>) -> Result<Duration, Error> {
+    if let Some(asked) = asked {
+        return Ok(asked);
+    }
+    match std::env::var(TIMEOUT_VARIABLE) {
+        Ok(text) if !text.is_empty() => match text.parse() {
+            Ok(milliseconds) => Ok(Duration::from_millis(milliseconds)),
+            Err(_) => {
+                Err(Error::Usage(format!("{TIMEOUT_VARIABLE} is {text:?}, and not a number of milliseconds")))
+            }
+        },
+        _ => Ok(DEFAULT_TIMEOUT),
+    }
+}
+
 /// A lock that is held. Dropping it releases it.
 #[derive(Debug)]
 pub struct Lock {
@@ -196,6 +218,11 @@ const CROWD: Duration = Duration::from_millis(10);
 /// A nap, in microseconds; random, so that a crowd does not wake in step.
 const NAP: std::ops::Range<u64> = 100..800;
 
+/// How long to nap before the next attempt, by how long the wait has been going on; `None` when it is time to watch.
+pub fn nap(waited: Duration) -> Option<Duration> {
+    (waited < CROWD).then(|| Duration::from_micros(fastrand::u64(NAP)))
+}
+
 /// The sleeps between two attempts.
 struct Waiting {
     since: Instant,
@@ -205,8 +232,8 @@ struct Waiting {
 
 impl Waiting {
     fn pause(&mut self, place: &Place, limit: Duration) {
-        if self.since.elapsed() < CROWD {
-            return std::thread::sleep(Duration::from_micros(fastrand::u64(NAP)).min(limit));
+        if let Some(nap) = nap(self.since.elapsed()) {
+            return std::thread::sleep(nap.min(limit));
         }
         let watch = self.watch.get_or_insert_with(Watch::new);
         if self.armed.is_none() {
