@@ -154,45 +154,46 @@ impl Snapshot {
 /// # Errors
 /// Every variant of [`Error`] but those of `get` and `unlock`; nothing was written, but for [`Error::NotDurable`].
 pub fn write(path: &Path, patch: &Patch, options: &WriteOptions, caller: Caller) -> Result<Written, Error> {
-    let mut write = Write::new(path, patch, options, caller)?;
+    let mut write = Write::new(path, options, caller, Instant::now())?;
     let place = write.place.clone();
-    lock::wait_for(&place, options.lock_timeout, caller.interrupted, || write.attempt())
+    lock::wait_for(&place, options.lock_timeout, caller.interrupted, || write.attempt(patch, options, caller))
 }
 
 /// A write in attempts, none of which waits for the lock.
-pub struct Write<'a> {
+#[derive(Debug)]
+pub struct Write {
     place: Arc<Place>,
-    patch: &'a Patch,
-    options: &'a WriteOptions,
-    caller: Caller<'a>,
     acquiring: Acquiring,
-    started: Instant,
+    since: Instant,
 }
 
-impl<'a> Write<'a> {
-    /// Prepares the write; makes the folders that are missing (M5).
-    pub fn new(
-        path: &Path,
-        patch: &'a Patch,
-        options: &'a WriteOptions,
-        caller: Caller<'a>,
-    ) -> Result<Write<'a>, Error> {
-        place::refuse_plugin_root(path)?;
-        let durable = options.durability == Durability::Durable;
-        let place = Arc::new(Place::find(path, Missing::Make { durable })?);
+impl Write {
+    /// Prepares the write; makes the folders that are missing (M5). `since` is when the caller began to wait.
+    pub fn new(path: &Path, options: &WriteOptions, caller: Caller, since: Instant) -> Result<Write, Error> {
+        let place = prepare(path, options.durability)?;
         let acquiring = Acquiring::new(place.clone(), caller.program);
-        Ok(Write { place, patch, options, caller, acquiring, started: Instant::now() })
+        Ok(Write { place, acquiring, since })
     }
 
-    /// Tries once to take the lock and, holding it, writes.
-    pub fn attempt(&mut self) -> Result<Attempt<Written>, Error> {
+    /// Where the state file is.
+    pub fn place(&self) -> &Arc<Place> {
+        &self.place
+    }
+
+    /// Tries once to take the lock and, holding it, writes. The arguments are those of [`write()`], every time.
+    pub fn attempt(
+        &mut self,
+        patch: &Patch,
+        options: &WriteOptions,
+        caller: Caller,
+    ) -> Result<Attempt<Written>, Error> {
         loop {
             let lock = match self.acquiring.attempt()? {
                 Attempt::Done(lock) => lock,
                 Attempt::Busy(busy) => return Ok(Attempt::Busy(busy)),
             };
-            let waited = self.started.elapsed();
-            if let Some(mut written) = write_locked(&lock, self.patch, self.options, self.caller)? {
+            let waited = self.since.elapsed();
+            if let Some(mut written) = write_locked(&lock, patch, options, caller)? {
                 written.waited = waited;
                 if let Err(error) = lock.release() {
                     written.warnings.push(format!("the lock could not be removed: {error}"));
@@ -200,12 +201,22 @@ impl<'a> Write<'a> {
                 return Ok(Attempt::Done(written));
             }
             // Our lock was unlinked under us, and nothing was written: from the start, within the same window (L11).
-            if self.started.elapsed() >= self.options.lock_timeout {
+            if self.since.elapsed() >= options.lock_timeout {
                 return Err(Error::LockLost { path: self.place.path.clone() });
             }
-            self.acquiring = Acquiring::new(self.place.clone(), self.caller.program);
+            self.acquiring = Acquiring::new(self.place.clone(), caller.program);
         }
     }
+}
+
+/// Finds where a state file that is to be written lies; makes the folders that are missing (M5).
+///
+/// # Errors
+/// [`Error::PluginRoot`] before anything is made, [`Error::Io`].
+pub fn prepare(path: &Path, durability: Durability) -> Result<Arc<Place>, Error> {
+    place::refuse_plugin_root(path)?;
+    let durable = durability == Durability::Durable;
+    Ok(Arc::new(Place::find(path, Missing::Make { durable })?))
 }
 
 /// Writes under a lock that is held: read → merge → check → replace. `None` when the lock was lost before the commit.

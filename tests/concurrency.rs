@@ -1,6 +1,7 @@
 //! Many writers on one file: nothing is lost, and a reader at any instant sees a whole document (A1, A3, L9).
 
 #![cfg(unix)]
+#![allow(clippy::disallowed_methods)] // a test lays out its own folder
 
 mod support;
 

@@ -1,6 +1,7 @@
 //! The lock against the living, the dead and the strange, with the real program and real processes (contract L).
 
 #![cfg(unix)]
+#![allow(clippy::disallowed_methods)] // a test lays out its own folder
 
 mod support;
 
@@ -231,9 +232,9 @@ fn what_is_no_file_is_a_holder_and_never_touched() {
 fn a_shell_that_holds_the_kernel_lock_is_respected() {
     let folder = Folder::new();
     let file = folder.file("state.json", "{\"a\":1}\n");
-    let mut shell = Command::new("flock");
-    let mut shell = shell.arg(lock_of(&file)).args(["sh", "-c", "echo held; cat"]);
-    let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut command = Command::new("flock");
+    command.arg(lock_of(&file)).args(["sh", "-c", "echo held; cat"]);
+    let mut shell = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "held\n");

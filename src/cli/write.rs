@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{input, output::Output, signals};
 use crate::atomic::Durability;
 use crate::error::Error;
-use crate::lock::DEFAULT_TIMEOUT;
+use crate::lock;
 use crate::merge::{Nulls, Patch};
 use crate::update::{self, Caller, Mode, WriteOptions};
 
@@ -56,7 +56,7 @@ impl Write {
             },
             if_match: self.if_match,
             durability: if self.no_fsync { Durability::Fast } else { Durability::Durable },
-            lock_timeout: lock_timeout(self.lock_timeout)?,
+            lock_timeout: lock::window(self.lock_timeout.map(Duration::from_millis))?,
         };
         let patch = Patch::parse(input::read_stdin()?, "stdin")?;
         signals::protect();
@@ -75,20 +75,5 @@ impl Write {
             "waitedMs": written.waited.as_millis() as u64,
         }));
         Ok(0)
-    }
-}
-
-/// The acquire window: the option, else the environment variable, else ten seconds (L8).
-fn lock_timeout(option: Option<u64>) -> Result<Duration, Error> {
-    const VARIABLE: &str = "PIPESTATE_LOCK_TIMEOUT_MS";
-    if let Some(milliseconds) = option {
-        return Ok(Duration::from_millis(milliseconds));
-    }
-    match std::env::var(VARIABLE) {
-        Ok(text) if !text.is_empty() => match text.parse() {
-            Ok(milliseconds) => Ok(Duration::from_millis(milliseconds)),
-            Err(_) => Err(Error::Usage(format!("{VARIABLE} is {text:?}, and not a number of milliseconds"))),
-        },
-        _ => Ok(DEFAULT_TIMEOUT),
     }
 }
