@@ -21,6 +21,7 @@ pub mod layout;
 pub mod lock;
 pub mod merge;
 pub mod phases;
+pub mod pipeline;
 pub mod place;
 pub mod recovery;
 pub mod text;
