@@ -13,6 +13,7 @@ use std::path::Path;
 
 use crate::document::{Document, Kind, Member, Value};
 use crate::error::Error;
+use crate::kind::StateKind;
 use crate::merge::{self, Nulls, Patch, Refusal};
 
 /// The fields that never change once they have a value (P2).
@@ -45,20 +46,47 @@ pub enum Change<'a> {
 pub struct Verdict {
     /// The fields that the change would treat as no write may.
     pub refusals: Vec<Refusal>,
-    /// What has to be merged first, deleting by `null`, if anything is written at all: the move of `metadata.tier`.
+    /// What has to be merged too, deleting by `null`, if anything changes at all: the move of `metadata.tier`.
     pub migration: Option<Patch>,
 }
 
-/// Judges a change of the pipeline document `old` at `path`; `None` is a document that is not there or does not parse.
+impl<'a> Change<'a> {
+    fn root(self) -> Value<'a> {
+        match self {
+            Change::Merge(patch, _) => patch.root(),
+            Change::Replace(patch) => patch.verbatim(),
+        }
+    }
+}
+
+/// Whether the name of the file says that no rule here applies, so that the document need not be looked at.
+pub fn are_for_others(path: &Path) -> bool {
+    StateKind::by_name(path) == Some(StateKind::Agent)
+}
+
+/// Judges a change of the document `old`, which is `None` where nothing is there or nothing that parses. About other
+/// documents than a pipeline's nothing is said; a document of no kind is what the change makes of it.
 ///
 /// # Errors
 /// [`Error::Refused`] where the change cannot be merged at all (D6, M3).
 pub fn judge(path: &Path, old: Option<Value<'_>>, change: Change<'_>) -> Result<Verdict, Error> {
+    let kind = [old, Some(change.root())].into_iter().flatten().find_map(|root| StateKind::of(path, root));
+    match kind {
+        Some(StateKind::Pipeline) => judge_pipeline(path, old, change),
+        _ => Ok(Verdict::default()),
+    }
+}
+
+fn judge_pipeline(path: &Path, old: Option<Value<'_>>, change: Change<'_>) -> Result<Verdict, Error> {
     let mut verdict = Verdict::default();
     let mut old = excerpt(old)?;
-    let migration = migration(old.root())?;
-    if let Some(migration) = &migration {
-        old = merged(path, &old, migration, Nulls::Delete)?;
+    let mut migration = migration(old.root())?;
+    if let Some(patch) = &migration {
+        match merged(path, &old, patch, Nulls::Delete) {
+            Ok(migrated) => old = migrated,
+            // A key on the way stands twice (D6): which value to move would be a guess, so it stays where it is.
+            Err(_) => migration = None,
+        }
     }
     let new = match change {
         Change::Merge(patch, nulls) => {
@@ -123,8 +151,7 @@ fn migration(old: Value<'_>) -> Result<Option<Patch>, Error> {
 }
 
 fn merged(path: &Path, document: &Document, patch: &Patch, nulls: Nulls) -> Result<Document, Error> {
-    let refused = |Refusal { pointer, reason }| Error::Refused { path: path.to_owned(), pointer, reason };
-    let edits = merge::merge(document, patch, nulls).map_err(refused)?;
+    let edits = merge::merge(document, patch, nulls).map_err(|refusal| refusal.of(path))?;
     Document::parse(edits.apply(document.text()))
         .map_err(|fault| Error::Bug(format!("a merge made no JSON: {fault}")))
 }
@@ -179,7 +206,7 @@ fn fixed(before: Value<'_>, after: Option<Value<'_>>) -> String {
         None => "would delete it".into(),
     };
     format!(
-        "it is {} and never changes after init, and this write {becomes}; leave it as it is",
+        "it is {} and never changes after init, and this write {becomes}; leave it as it is, or force the write",
         shortened(before)
     )
 }
@@ -212,7 +239,7 @@ mod tests {
     fn judged(old: &str, change: &str, make: fn(&Patch) -> Change<'_>) -> Vec<String> {
         let old = Document::parse(old.into()).unwrap();
         let patch = Patch::parse(change.into(), "the patch").unwrap();
-        let verdict = judge(Path::new("f"), Some(old.root()), make(&patch)).unwrap();
+        let verdict = judge(Path::new("pipeline-state.json"), Some(old.root()), make(&patch)).unwrap();
         verdict.refusals.into_iter().map(|refusal| refusal.pointer).collect()
     }
 
@@ -316,6 +343,25 @@ mod tests {
     }
 
     #[test]
+    fn a_tier_that_stands_twice_is_left_alone_and_hinders_no_other_write() {
+        for old in [
+            r#"{"metadata":{"tier":"a","tier":"b"}}"#,
+            r#"{"metadata":{"tier":"a"},"metadata":{"tier":"a"}}"#,
+        ] {
+            let (old, patch) =
+                (Document::parse(old.into()), Patch::parse(br#"{"status":"failed"}"#.to_vec(), "p"));
+            let (old, patch) = (old.unwrap(), patch.unwrap());
+            let verdict = judge(
+                Path::new("pipeline-state.json"),
+                Some(old.root()),
+                Change::Merge(&patch, Nulls::Store),
+            )
+            .unwrap();
+            assert!(verdict.refusals.is_empty() && verdict.migration.is_none());
+        }
+    }
+
+    #[test]
     fn an_old_tier_counts_as_the_source_tier() {
         assert_eq!(merge(OLD_RUN, r#"{"metadata":{"source_tier":"tier_1"}}"#), NOTHING);
         assert_eq!(merge(OLD_RUN, r#"{"metadata":{"source_tier":"tier_2"}}"#), ["/metadata/source_tier"]);
@@ -332,17 +378,19 @@ mod tests {
     fn a_refusal_says_what_was_there_and_what_would_come() {
         let old = Document::parse(RUN.into()).unwrap();
         let patch = Patch::parse(br#"{"run_id":"x"}"#.to_vec(), "the patch").unwrap();
-        let verdict = judge(Path::new("f"), Some(old.root()), Change::Merge(&patch, Nulls::Store)).unwrap();
+        let verdict =
+            judge(Path::new("pipeline-state.json"), Some(old.root()), Change::Merge(&patch, Nulls::Store))
+                .unwrap();
         assert_eq!(
             verdict.refusals[0].reason,
-            "it is \"r\" and never changes after init, and this write would make it \"x\"; leave it as it is"
+            "it is \"r\" and never changes after init, and this write would make it \"x\"; leave it as it is, or force the write"
         );
     }
 
     #[test]
     fn a_document_that_is_not_there_fixes_nothing() {
         let patch = Patch::parse(RUN.into(), "the patch").unwrap();
-        let verdict = judge(Path::new("f"), None, Change::Replace(&patch)).unwrap();
+        let verdict = judge(Path::new("pipeline-state.json"), None, Change::Replace(&patch)).unwrap();
         assert_eq!(verdict.refusals, []);
     }
 }
