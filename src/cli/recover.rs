@@ -27,10 +27,10 @@ pub struct Recover {
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "files")]
     scan: Vec<PathBuf>,
     /// The home folder that --scan looks in [env: HOME]
-    #[arg(long, value_name = "DIR", requires = "scan", conflicts_with = "no_user")]
+    #[arg(long, value_name = "DIR", requires = "scan", conflicts_with_all = ["no_user", "files"])]
     home: Option<PathBuf>,
     /// Leave the home folder out of --scan
-    #[arg(long, requires = "scan")]
+    #[arg(long, requires = "scan", conflicts_with = "files")]
     no_user: bool,
     #[command(flatten)]
     clock: ClockOptions,
