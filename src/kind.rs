@@ -3,10 +3,13 @@
 use std::fmt;
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::document::Value;
 
 /// The kinds of state document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum StateKind {
     /// `agent-state.json`: the state of one task.
     Agent,

@@ -24,6 +24,7 @@ pub mod phases;
 pub mod pipeline;
 pub mod place;
 pub mod recovery;
+pub mod runs;
 pub mod text;
 pub mod time;
 pub mod update;

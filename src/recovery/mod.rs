@@ -287,6 +287,15 @@ pub fn is_complete(phases: &[Phase<'_>]) -> bool {
 }
 
 impl Decision {
+    /// The status in one word: one of the contract's, `unknown` for any other, `-` for none.
+    pub fn status_word(&self) -> &'static str {
+        let words = ["running", "completed", "done", "escalated", "failed", "paused"];
+        match &self.status {
+            None => "-",
+            Some(status) => words.into_iter().find(|word| word == status).unwrap_or("unknown"),
+        }
+    }
+
     fn by(rule: Rule, last_active: Option<Activity>, clock: &Clock) -> Decision {
         Decision {
             rule,
