@@ -15,6 +15,7 @@ pub mod atomic;
 pub mod cli;
 pub mod disk;
 pub mod document;
+pub mod engine;
 pub mod error;
 pub mod layout;
 pub mod lock;
