@@ -263,7 +263,7 @@ pub fn write_locked(
             let text = merge::replace(patch);
             if facts.is_some() && text == snapshot.text { Ok(Some(unchanged)) } else { commit(&[&text]) }
         }
-        Mode::Merge(nulls) if facts.is_none() => commit(&[&merge::create(patch, nulls).map_err(refused)?]),
+        Mode::Merge(nulls) if facts.is_none() => commit(&[&merge::create(patch, nulls)]),
         Mode::Merge(nulls) => {
             let document = snapshot.document(&place.path)?;
             let edits = merge::merge(&document, patch, nulls).map_err(refused)?;

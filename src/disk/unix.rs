@@ -134,6 +134,7 @@ impl Folder {
     /// Whether the kernel locks of this file system may be unknown to other hosts that write here: then a free one
     /// proves nothing about a holder on another host (L5).
     #[cfg(target_os = "linux")]
+    #[allow(clippy::unnecessary_cast)] // the width differs between architectures
     pub fn is_shared_between_hosts(&self) -> bool {
         // NFS, SMB 1, CIFS, SMB 2, 9p, FUSE, AFS, Ceph, Coda, Lustre, GPFS, OCFS2, GFS2 by their magic numbers.
         const SHARED: [i64; 13] = [
@@ -275,6 +276,7 @@ fn to_mode(mode: u32) -> Mode {
     Mode::from_raw_mode(mode as rustix::fs::RawMode)
 }
 
+#[allow(clippy::unnecessary_cast)] // the widths differ between platforms
 fn to_facts(stat: rustix::fs::Stat) -> Facts {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => FileKind::Regular,

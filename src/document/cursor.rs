@@ -23,6 +23,12 @@ impl<'a> Cursor<'a> {
         self.text[self.at]
     }
 
+    /// From anywhere between two tokens to the second.
+    #[inline(always)]
+    pub(super) fn pass_whitespace(&mut self) {
+        self.at = whitespace_end(self.text, self.at);
+    }
+
     /// From behind an opening bracket or behind an item to the next item; `false` is the end of the container, whose
     /// closing bracket is passed.
     #[inline(always)]
@@ -37,6 +43,13 @@ impl<'a> Cursor<'a> {
             _ => {}
         }
         true
+    }
+
+    /// Whether a container with something in it begins at the position.
+    #[inline(always)]
+    pub(crate) fn is_at_container_with_items(&self) -> bool {
+        let is_container = matches!(self.byte(), b'{' | b'[');
+        is_container && !matches!(self.text[whitespace_end(self.text, self.at + 1)], b'}' | b']')
     }
 
     /// From a key to its value; returns where the key stands, with its quotes.
@@ -61,7 +74,7 @@ impl<'a> Cursor<'a> {
 
     /// From a string's opening quote to behind its closing one.
     #[inline(always)]
-    fn pass_string(&mut self) -> Range<usize> {
+    pub(super) fn pass_string(&mut self) -> Range<usize> {
         let start = self.at;
         self.at += 1;
         loop {
@@ -77,7 +90,7 @@ impl<'a> Cursor<'a> {
 
     /// From a number or a literal to the byte that ends it.
     #[inline(always)]
-    fn pass_bare(&mut self) -> Range<usize> {
+    pub(super) fn pass_bare(&mut self) -> Range<usize> {
         let start = self.at;
         while !matches!(
             self.text.get(self.at),

@@ -18,9 +18,12 @@ mod words;
 
 use std::ops::Range;
 
+pub(crate) use cursor::Cursor;
 pub use fault::{Fault, FaultKind, drop_bom};
+pub(crate) use pointer::array_index;
 pub use pointer::pointer_token;
 pub use value::{Elements, Key, Kind, Member, Members, Value};
+pub(crate) use words::whitespace_end;
 
 /// A text that is one JSON value in UTF-8 (D3), and the bytes it came in.
 #[derive(Debug, Clone)]

@@ -126,6 +126,40 @@ impl<'a> Value<'a> {
         self.kind() == Kind::Null
     }
 
+    /// Whether two values are the same token for token: white space does not count, strings and keys are compared
+    /// decoded, numbers by their text (`1.0` is not `1`), members in their order.
+    pub fn is_same(self, other: Value<'_>) -> bool {
+        let (mut ours, mut theirs) = (self.cursor(), other.cursor());
+        let mut depth = 0_usize;
+        loop {
+            match (ours.byte(), theirs.byte()) {
+                (b'"', b'"') => {
+                    let (our_key, their_key) = (ours.pass_string(), theirs.pass_string());
+                    if Key::new(self.text, our_key) != Key::new(other.text, their_key) {
+                        return false;
+                    }
+                }
+                (byte, same) if byte != same => return false,
+                (b'{' | b'[' | b'}' | b']' | b',' | b':', _) => {
+                    depth += usize::from(matches!(ours.byte(), b'{' | b'['));
+                    depth -= usize::from(matches!(ours.byte(), b'}' | b']'));
+                    ours.at += 1;
+                    theirs.at += 1;
+                }
+                _ => {
+                    if self.text[ours.pass_bare()] != other.text[theirs.pass_bare()] {
+                        return false;
+                    }
+                }
+            }
+            if depth == 0 {
+                return true;
+            }
+            ours.pass_whitespace();
+            theirs.pass_whitespace();
+        }
+    }
+
     /// A cursor behind the opening bracket of a container of that kind.
     fn inside(self, kind: Kind) -> Option<Cursor<'a>> {
         (self.kind() == kind).then_some(Cursor { text: self.text, at: self.start + 1 })

@@ -233,11 +233,16 @@ impl Acquiring {
                 let why = "on a file system without kernel locks, where nothing is taken over unasked";
                 return busy(why.into(), POLL_FOREIGN);
             }
-            KernelLock::Taken if !same_name(&self.place, facts.id)? => return Ok(None),
             KernelLock::Taken => {}
         }
         let shared = self.place.folder.is_shared_between_hosts();
-        match holder::judge(&content, process::own(), shared, age, process::state) {
+        let verdict = holder::judge(&content, process::own(), shared, age, process::state);
+        // After the verdict, not before: a foreign holder may unlink and end in between, and be dead in the verdict
+        // while its lock's inode has no name and somebody else has linked a new one.
+        if !same_name(&self.place, facts.id)? {
+            return Ok(None);
+        }
+        match verdict {
             Verdict::Alive(why) => return busy(why, POLL_FOREIGN),
             Verdict::Unreadable if !self.may_take_unreadable(&file, &facts, age)? => {
                 return busy(
@@ -250,7 +255,7 @@ impl Acquiring {
         match self.place.folder.open(&self.place.lock_name, Access::ReadWrite) {
             Ok(writer) => self.take_over(file, writer, facts.id).map(|lock| Some(Attempt::Done(lock))),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                self.remove_unwritable(&content, &facts, age)
+                self.unlink_dead(&content, &facts, age)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None), // a careless tool was here
             Err(error) => Err(self.place.failed("take over the lock of a dead writer", "open")(error)),
@@ -308,7 +313,7 @@ impl Acquiring {
     }
 
     /// L12: unlinks a dead holder's lock that we may not write, while its kernel lock is ours.
-    fn remove_unwritable(
+    fn unlink_dead(
         &self,
         content: &Content,
         facts: &Facts,

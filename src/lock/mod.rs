@@ -12,11 +12,13 @@
 //!    L exists: go on.
 //! 3. `open_lock`: open what L names for reading, never a link, never waiting for a pipe. Gone: 2.
 //! 4. `try_kernel_lock` of what was opened. Busy: a pipestate holds it, or a shell by `flock`: wait, 3.
-//! 5. `same_name`: does L still name what was opened? The descriptor stays open meanwhile, because inode numbers are
-//!    used again at once. No: 2.
-//! 6. `judge` what stands in it. A pipestate of this boot that gave its kernel lock back is dead; so is a bare id
-//!    without a process. Dead: `take_over` **in place**, by one write into the file. Alive: give the kernel lock back,
-//!    wait, 3. Nobody named: L7, two seconds. We may not write into it: unlink it while its kernel lock is ours, 2.
+//! 5. `judge` what stands in it. A pipestate of this boot that gave its kernel lock back is dead; so is a bare id
+//!    without a process. Nobody named: L7, two seconds.
+//! 6. `same_name`: does L still name what was opened? The descriptor stays open meanwhile, because inode numbers are
+//!    used again at once. No: 2. It is asked after the verdict: a foreign holder may unlink and end between the two,
+//!    and would be found dead behind a name that is another's by now.
+//! 7. Dead: `take_over` **in place**, by one write into the file. Alive: give the kernel lock back, wait, 3. We may
+//!    not write into it (L12): `unlink_dead` while its kernel lock is ours, 2.
 //!
 //! Waiting ([`acquire`]) is a sleep that ends when L's inode changes, with a slow poll below it. A waiter must not
 //! change the inode by looking at it, which is why 3 opens it for reading: closing a descriptor for writing is an
@@ -24,28 +26,32 @@
 //!
 //! # Holding and releasing it
 //!
-//! 7. [`Lock::is_ours`] just before the rename that commits: L names our inode and our lines stand in it.
-//! 8. [`Lock::release`]: `is_ours` again, unlink L, and only then close, which gives the kernel lock back.
+//! 8. [`Lock::is_ours`] just before the rename that commits: L names our inode and our lines stand in it.
+//! 9. [`Lock::release`]: `is_ours` again, unlink L, and only then close, which gives the kernel lock back.
 //!
 //! # Who may do what, when, and what proves that it is still theirs
 //!
-//! *Unlink L*: its holder (8), who still has the kernel lock on it; and in step 6, where the holder is dead and its
-//! content may not be written, the one that has the kernel lock of what L names. A name can only be taken away by
-//! the owner of the kernel lock of what it names; so between 5 and 6 it stays.
-//! *Write into L*: who has its kernel lock and has passed 5 (6), or made it (1).
+//! *Unlink L*: its holder (9), who still has the kernel lock on it; and in step 7, where the holder is dead and its
+//! content may not be written, the one that has the kernel lock of what L names. Among pipestates a name is only
+//! taken away by the owner of the kernel lock of what it names; so between 6 and 7 it stays.
+//! *Write into L*: who has its kernel lock and has passed 6 (7), or made it (1).
 //! *Die*: at any step. T without a name goes with its process; T with a name is swept (`disk::sweep`). L with our
-//! lines and a free kernel lock is a dead holder's: 4 to 6 take it over at once.
+//! lines and a free kernel lock is a dead holder's: 4 to 7 take it over at once.
 //!
 //! Interleavings that shaped the steps (`tests/lock_model` enumerates them all):
 //! - *A holder unlinks L and dies; a waiter gets the kernel lock of that nameless inode; a third links a new L.* Both
-//!   would hold: step 5.
+//!   would hold: step 6.
 //! - *Two find the holder dead.* One gets the kernel lock; the other finds it busy. After the first has released,
-//!   the second has the kernel lock of a nameless inode: step 5.
+//!   the second has the kernel lock of a nameless inode: step 6.
 //! - *One takes over by unlinking and linking anew; another has opened the old inode.* It never happens: take-over
-//!   is in place, and where it cannot be (L12), step 5 of the other fails.
+//!   is in place, and where it cannot be (L12), step 6 of the other fails.
 //! - *Release by closing first.* A waiter would take over a lock whose name is about to be unlinked: close comes last.
-//! - *A foreign tool has read a dead holder's id, we take over in place, it unlinks our lock.* Step 7 sees it and the
-//!   holder starts over (L11). Between 7 and the rename, and between the last look and the unlink of 8, it stays open.
+//! - *A careless foreign tool has read the id of a holder that has ended since, and unlinks the lock that is ours by
+//!   now.* Step 8 sees it and the holder starts over (L11).
+//!
+//! What stays open to such tools: between 8 and the rename; between the last look and the unlink of 9; and, where a
+//! lock may not be written (L12), between 6 and the unlink of 7. Two such tools can also rob each other, and the robbed
+//! one, which looks no more, overwrites what we have committed since.
 //!
 //! Threads and workers of one process have descriptors of their own, and kernel locks belong to descriptors: they
 //! exclude each other as processes do. Descriptors are closed on exec, so a child that outlives us holds nothing;
@@ -54,14 +60,13 @@
 //! # Weaker file systems
 //!
 //! Without `link` L is created exclusively and its lines are written once its kernel lock is ours; a crash in between
-//! leaves an empty L, which takes the two seconds of L7. Without kernel locks nothing proves a death to two waiters at
+//! leaves an empty L, which takes the two seconds of L7 instead of the one of L4. Without kernel locks nothing proves a death to two waiters at
 //! once, so nothing is taken over: `pipestate unlock` removes a dead holder's lock when asked. Where other hosts write
 //! too, a holder of another host is left alone (L5).
 //!
 //! # Not promised
 //!
-//! Nothing against tools that ignore the lock, and the two instants above against tools that unlink locks they have
-//! not checked while holding them.
+//! Nothing against tools that ignore the lock, and the instants above against tools that unlink what they do not hold.
 
 mod acquiring;
 mod content;
@@ -235,7 +240,7 @@ impl Waiting {
         if let Some(nap) = nap(self.since.elapsed()) {
             return std::thread::sleep(nap.min(limit));
         }
-        let watch = self.watch.get_or_insert_with(Watch::new);
+        let watch = self.watch.get_or_insert_with(Watch::default);
         if self.armed.is_none() {
             self.armed = watch.add(&place.folder, &place.lock_name);
             if self.armed.is_some() {

@@ -1,6 +1,6 @@
 //! What the tests of the program share: a folder of their own and runs of the real program in it.
 
-#![allow(dead_code)] // every test file uses its part
+#![allow(dead_code, clippy::disallowed_methods)] // every test file uses its part; a test lays out its own folder
 
 use std::ffi::OsStr;
 use std::fs;

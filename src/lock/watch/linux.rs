@@ -23,16 +23,18 @@ pub struct Watch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WatchId(i32);
 
-impl Watch {
+impl Default for Watch {
     /// A watch on nothing yet.
-    pub fn new() -> Watch {
+    fn default() -> Watch {
         let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
         Watch {
             inotify: inotify::init(flags).ok(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok(),
         }
     }
+}
 
+impl Watch {
     /// Watches the file that `name` stands for now, until it is gone or [`Watch::remove`] is called. `None` when it
     /// cannot be watched.
     pub fn add(&self, folder: &Folder, name: &OsStr) -> Option<WatchId> {

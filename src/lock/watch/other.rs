@@ -18,11 +18,6 @@ pub struct Watch {
 pub enum WatchId {}
 
 impl Watch {
-    /// A watch on nothing.
-    pub fn new() -> Watch {
-        Watch::default()
-    }
-
     /// Nothing can be watched.
     pub fn add(&self, _folder: &Folder, _name: &OsStr) -> Option<WatchId> {
         None
