@@ -20,5 +20,8 @@ pub mod error;
 pub mod layout;
 pub mod lock;
 pub mod merge;
+#[cfg(feature = "node")]
+mod node;
 pub mod place;
 pub mod update;
+pub mod validate;

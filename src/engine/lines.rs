@@ -1,12 +1,12 @@
 //! The lines that jobs stand in, and what happens to them: bookkeeping without threads, files or clocks of its own.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Run, Ticket};
+use super::Run;
 use crate::error::Error;
 use crate::lock::{Holder, WatchId};
 
@@ -28,6 +28,13 @@ pub enum Line {
     Held(u64),
     /// This job alone.
     Alone(JobId),
+}
+
+impl Line {
+    /// The line for the state file that the caller calls `path`.
+    pub fn of_file(path: &Path) -> Line {
+        Line::File(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+    }
 }
 
 /// How long a job may wait for the lock.
@@ -127,19 +134,17 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Puts a job at the end of its line.
-    pub fn push(&mut self, ticket: Ticket, job: Box<dyn Run>) {
-        let Ticket { id, owner, line, window } = ticket;
+    pub fn push(&mut self, line: Line, entry: Entry) {
         let line = Arc::new(line);
-        let (stopped, waiting) = (Arc::default(), Waiting::default());
-        let entry = Entry { id, owner, window, stopped, job: Some(job), waiting };
-        self.lines.insert(id, line.clone());
+        self.lines.insert(entry.id, line.clone());
         match self.queues.get_mut(&line) {
             Some(queue) => {
                 self.timers.extend(entry.window.as_ref().and_then(Window::deadline).map(|at| (at, entry.id)));
                 queue.entries.push_back(entry);
             }
             None => {
-                self.queues.insert(line.clone(), Queue { entries: VecDeque::from([entry]), head: Head::Ready });
+                self.queues
+                    .insert(line.clone(), Queue { entries: VecDeque::from([entry]), head: Head::Ready });
                 self.ready.push_back(line);
             }
         }

@@ -31,13 +31,13 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use jobs::{Input, LockJob, WriteJob};
+pub use jobs::{Acquired, Input, LockJob, Once, WriteJob};
 pub use lines::{JobId, Line, Owner, Window};
 
 use crate::error::Error;
 use crate::lock::{self, Attempt, Busy, Holder, Watch, WatchId};
 use crate::place::Place;
-use lines::{Armed, Entry, Lines, Turn};
+use lines::{Armed, Entry, Lines, Turn, Waiting};
 
 /// Workers only ever wait for the disk, so a few of them keep it busy.
 const FEWEST_WORKERS: usize = 2;
@@ -45,14 +45,28 @@ const MOST_WORKERS: usize = 4;
 
 /// How long the waiter sleeps when it waits for nothing.
 const IDLE: Duration = Duration::from_secs(3600);
+/// The same when nobody can ring it, as there was no descriptor left for a bell.
+const DEAF: Duration = Duration::from_millis(5);
+
+/// Asked while waiting and just before a commit; an error ends the job with nothing done.
+pub type Interrupted<'a> = &'a dyn Fn() -> Option<Error>;
 
 /// Something to be done in attempts, none of which waits for a lock.
 pub trait Job: Send + 'static {
     /// What it comes to.
     type Output;
 
-    /// Tries once. An error that `interrupted` gives is to be returned before anything is committed.
-    fn attempt(&mut self, interrupted: &dyn Fn() -> Option<Error>) -> Result<Attempt<Self::Output>, Error>;
+    /// Tries once.
+    fn attempt(&mut self, interrupted: Interrupted) -> Result<Attempt<Self::Output>, Error>;
+
+    /// Does it on this thread, without the engine, which sleeps while a lock is busy.
+    fn wait(self, interrupted: Interrupted) -> Result<Self::Output, Error>;
+
+    /// The line that it stands in; `None` when it waits for nobody.
+    fn line(&self) -> Option<Line>;
+
+    /// How long it may wait for the lock, if it takes one.
+    fn window(&self) -> Option<Window>;
 
     /// Whose lock the last attempt found busy.
     fn place(&self) -> Option<&Arc<Place>>;
@@ -61,66 +75,32 @@ pub trait Job: Send + 'static {
     fn rest(&mut self);
 }
 
-/// A job that is done in one attempt.
-pub struct Once<F>(Option<F>);
-
-impl<F> Once<F> {
-    /// Does `work`.
-    pub fn new(work: F) -> Once<F> {
-        Once(Some(work))
-    }
-}
-
-impl<T, F: FnOnce(&dyn Fn() -> Option<Error>) -> Result<T, Error> + Send + 'static> Job for Once<F> {
-    type Output = T;
-
-    fn attempt(&mut self, interrupted: &dyn Fn() -> Option<Error>) -> Result<Attempt<T>, Error> {
-        let work = self.0.take().expect("it was never busy");
-        work(interrupted).map(Attempt::Done)
-    }
-
-    fn place(&self) -> Option<&Arc<Place>> {
-        None
-    }
-
-    fn rest(&mut self) {}
-}
-
 /// A new owner, unlike any other in this process.
 pub fn new_owner() -> Owner {
     static OWNERS: AtomicU64 = AtomicU64::new(0);
     Owner(OWNERS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Where a job stands and for how long.
-#[derive(Clone, Debug)]
-pub struct Ticket {
-    /// Names the job.
-    pub id: JobId,
-    /// Whose it is.
-    pub owner: Owner,
-    /// The line that it stands in.
-    pub line: Line,
-    /// How long it may wait for the lock; for jobs that take one.
-    pub window: Option<Window>,
-}
-
-impl Ticket {
-    /// For a job that waits for nobody.
-    pub fn new(owner: Owner) -> Ticket {
-        static IDS: AtomicU64 = AtomicU64::new(0);
-        let id = JobId(IDS.fetch_add(1, Ordering::Relaxed));
-        Ticket { id, owner, line: Line::Alone(id), window: None }
-    }
+/// A new job id, unlike any other in this process.
+pub fn new_job() -> JobId {
+    static JOBS: AtomicU64 = AtomicU64::new(0);
+    JobId(JOBS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Has `job` done. `settle` gets its result, on whatever thread, unless its owner is abandoned before that.
 pub fn submit<J: Job>(
-    ticket: Ticket,
+    owner: Owner,
+    id: JobId,
     job: J,
     settle: impl FnOnce(Result<J::Output, Error>) + Send + 'static,
 ) {
-    ENGINE.submit(ticket, Box::new(Settling { job, settle: Some(settle) }));
+    let line = job.line().unwrap_or(Line::Alone(id));
+    let window = job.window();
+    let job = Box::new(Settling { job, settle: Some(settle) });
+    ENGINE.submit(
+        line,
+        Entry { id, owner, window, stopped: Arc::default(), job: Some(job), waiting: Waiting::default() },
+    );
 }
 
 /// Ends a job with [`Error::Aborted`], if it waits. One that is being attempted is stopped short of its commit, or
@@ -143,7 +123,7 @@ struct Settling<J, S> {
 /// A job whatever it comes to.
 trait Run: Send {
     /// Tries once, and settles unless it is busy.
-    fn attempt(&mut self, interrupted: &dyn Fn() -> Option<Error>) -> Option<Busy>;
+    fn attempt(&mut self, interrupted: Interrupted) -> Option<Busy>;
     fn fail(&mut self, error: Error);
     fn place(&self) -> Option<&Arc<Place>>;
     fn rest(&mut self);
@@ -158,7 +138,7 @@ impl<J: Job, S: FnOnce(Result<J::Output, Error>) + Send> Settling<J, S> {
 }
 
 impl<J: Job, S: FnOnce(Result<J::Output, Error>) + Send> Run for Settling<J, S> {
-    fn attempt(&mut self, interrupted: &dyn Fn() -> Option<Error>) -> Option<Busy> {
+    fn attempt(&mut self, interrupted: Interrupted) -> Option<Busy> {
         let result = catch_unwind(AssertUnwindSafe(|| self.job.attempt(interrupted)));
         match result.unwrap_or_else(|panic| Err(Error::Bug(describe_panic(&*panic)))) {
             Ok(Attempt::Busy(busy)) => return Some(busy),
@@ -191,7 +171,7 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine {
     state: Mutex::default(),
     work: Condvar::new(),
     finished: Condvar::new(),
-    watch: Watch::new(),
+    watch: Watch::default(),
     watched: Mutex::default(),
 });
 
@@ -221,13 +201,13 @@ impl Engine {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn submit(&'static self, ticket: Ticket, mut job: Box<dyn Run>) {
+    fn submit(&'static self, line: Line, entry: Entry) {
         let mut state = self.state();
         if let Err(source) = self.start_threads(&mut state) {
             drop(state);
-            return job.fail(Error::io("the thread pool".as_ref(), "start a thread", "clone", source));
+            return self.end(entry, Some(Error::io("pipestate".as_ref(), "start a thread", "clone", source)));
         }
-        state.lines.push(ticket, job);
+        state.lines.push(line, entry);
         self.work.notify_one();
         self.start_worker(&mut state);
         self.tell_waiter(&mut state);
@@ -379,6 +359,7 @@ impl Engine {
 
     /// The life of the waiter.
     fn wait(&'static self) {
+        let longest = if self.watch.has_bell() { IDLE } else { DEAF };
         let mut changed = Vec::new();
         loop {
             let lines: Vec<Arc<Line>> = {
@@ -389,7 +370,7 @@ impl Engine {
             let now = Instant::now();
             lines.iter().for_each(|line| state.lines.ring(line));
             let ran_out = state.lines.run_timers(now);
-            let until = state.lines.next_timer().unwrap_or(now + IDLE);
+            let until = state.lines.next_timer().unwrap_or(now + longest).min(now + longest);
             state.waiter = Some(until);
             if state.lines.ready() > 0 {
                 self.work.notify_all();
