@@ -8,10 +8,12 @@
 //! Nothing here changes a document: [`crate::merge`] computes edits, and every byte outside of them stays. Nothing
 //! recurses: depth costs one bit a level while parsing and nothing afterwards.
 
+mod block;
 mod cursor;
 mod fault;
 mod pointer;
 mod scan;
+mod skip;
 mod string;
 mod value;
 mod words;
