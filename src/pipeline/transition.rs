@@ -123,12 +123,10 @@ fn step(root: Value<'_>, transition: &Transition) -> Result<Vec<u8>, Refusal> {
         changed.set_text("outputs", &outputs);
     }
     let had_error = record.get("error").is_some_and(|error| !error.is_null());
-    match &transition.error {
-        Some(error) => drop(changed.set("error", error)),
-        None if had_error && transition.status != PhaseStatus::Failed => {
-            drop(changed.set_text("error", b"null"))
-        }
-        None => {}
+    if let Some(error) = &transition.error {
+        changed.set("error", error);
+    } else if had_error && transition.status != PhaseStatus::Failed {
+        changed.set_text("error", b"null");
     }
     let mut phases = Object::new();
     phases.set_object(&transition.phase, changed);
@@ -143,7 +141,7 @@ fn step(root: Value<'_>, transition: &Transition) -> Result<Vec<u8>, Refusal> {
 /// A phase does not start in a run that has ended or been stopped: that takes a resume, which is asked for (R3, R4).
 fn must_not_have_stopped(root: Value<'_>) -> Result<(), Refusal> {
     match root.get("status").and_then(Value::as_str) {
-        Some(status) if status != "running" && RUN_STATUSES.contains(&&*status) => refuse(
+        Some(status) if is_done(&status) || (status != "running" && RUN_STATUSES.contains(&&*status)) => refuse(
             "/status",
             format!("the run is {status}, and a phase starts in a running one: see `pipestate recover`"),
         ),
