@@ -98,6 +98,23 @@ impl Snapshot {
     pub fn document(self, path: &Path) -> Result<Document, Error> {
         document(self.text, path)
     }
+
+    /// The same for whoever needs a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] also when there is none.
+    pub fn existing_document(self, path: &Path) -> Result<Document, Error> {
+        match self.facts {
+            Some(_) => self.document(path),
+            None => Err(no_such_file(path)),
+        }
+    }
+}
+
+fn no_such_file(path: &Path) -> Error {
+    /// ENOENT, and ERROR_FILE_NOT_FOUND on Windows.
+    const NO_SUCH_FILE: i32 = 2;
+    Error::io(path, "read the state file", "open", std::io::Error::from_raw_os_error(NO_SUCH_FILE))
 }
 
 fn document(text: Vec<u8>, path: &Path) -> Result<Document, Error> {
@@ -300,9 +317,7 @@ fn edit_locked(
 ) -> Result<Option<Written>, Error> {
     let place = lock.place();
     let Snapshot { text, rev, facts } = read_locked(lock, options)?;
-    let Some(facts) = facts else {
-        return Err(place.failed("read the state file", "open")(std::io::ErrorKind::NotFound.into()));
-    };
+    let facts = facts.ok_or_else(|| no_such_file(&place.path))?;
     let document = document(text, &place.path)?;
     let current = Current { document, rev, facts, place: place.clone() };
     let steps = decide(&current)?;
