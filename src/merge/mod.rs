@@ -22,8 +22,6 @@ pub use patch::Patch;
 
 pub use crate::layout::Nulls;
 
-use std::cell::LazyCell;
-
 use crate::document::{Cursor, Document, Kind, Value};
 use crate::layout::{self, OWN_STYLE};
 use frame::{Frame, Target, Wish};
@@ -187,12 +185,12 @@ impl<'d, 'p> Walk<'d, 'p> {
         let Some(frame) = self.frames.last() else { return Ok(()) };
         let additions = frame.additions().map_err(|conflict| conflict.refusal(self.patch))?;
         let (patch, nulls) = (self.patch, self.nulls_at_cursor());
-        let style = LazyCell::new(|| frame.surroundings.style_of_new_container());
         frame.close(self.cursor.at, &additions, &mut self.edits, |node, out| {
             if let Target::Members(_) = frame.target {
                 out.extend_from_slice(patch.key(node).raw());
                 out.extend_from_slice(frame.surroundings.colon());
             }
+            let style = frame.surroundings.style_of_new_container();
             layout::print(patch.value(node), &style, nulls, out);
         });
         self.frames.pop();

@@ -1,8 +1,9 @@
 //! The style of what is written into a document: that of its neighbours (D2).
 //!
-//! Everything here looks at a few bytes beside the place, never at a whole value, so that asking on every level of a
-//! deep document stays cheap. A container counts as spread over lines when a line break follows its opening bracket.
+//! A container counts as spread over lines when a line break follows its opening bracket. Nothing here walks through a
+//! container that lies within a neighbour, so that asking on every level of a deep document stays cheap.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use crate::document::{Cursor, whitespace_end};
@@ -25,6 +26,8 @@ pub(super) struct Surroundings<'d> {
     outer_indent: &'d [u8],
     /// The last item that is a container with something in it.
     sample: Option<Range<usize>>,
+    /// Its style, once somebody has asked: it may be long to look into, and many may ask.
+    sample_style: OnceCell<Box<Style<'d>>>,
 }
 
 impl<'d> Surroundings<'d> {
@@ -37,6 +40,7 @@ impl<'d> Surroundings<'d> {
             colon: outer.map_or(OWN_STYLE.colon, |outer| outer.colon),
             outer_indent: outer.map_or(b"", |outer| outer.indent().unwrap_or(outer.outer_indent)),
             sample: None,
+            sample_style: OnceCell::new(),
         }
     }
 
@@ -54,6 +58,7 @@ impl<'d> Surroundings<'d> {
     pub(super) fn note_value(&mut self, span: Range<usize>) {
         if self.has_items(span.start) {
             self.sample = Some(span);
+            self.sample_style = OnceCell::new();
         }
     }
 
@@ -82,7 +87,7 @@ impl<'d> Surroundings<'d> {
     /// of its own if this container's items are.
     pub(super) fn style_of_new_container(&self) -> Style<'d> {
         if let Some(sample) = &self.sample {
-            return self.style_of(sample.clone());
+            return **self.sample_style.get_or_init(|| Box::new(self.style_of(sample.clone())));
         }
         let lines = line_start(self.first_gap).map(|(line_break, indent)| {
             let unit = indent.strip_prefix(self.outer_indent).unwrap_or(UNKNOWN_UNIT);
