@@ -21,3 +21,4 @@ pub mod lock;
 pub mod merge;
 pub mod place;
 pub mod update;
+pub mod validate;
