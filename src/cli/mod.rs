@@ -19,6 +19,7 @@ use clap::{Parser, Subcommand};
 
 use crate::error::{EXIT_CODES, Error};
 use output::Output;
+pub use output::to_object as error_object;
 
 const HELP: &str = "\
 {about}
