@@ -18,8 +18,8 @@ Examples:
   pipestate validate --strict logs/*/agent-state.json  warnings fail too; several files: the worst code
   pipestate validate --max-phase 11 state.json         a host with phases 0 to 11")]
 pub struct Validate {
-    /// Check it as this kind [default: by file name, else by its fields]
-    #[arg(long, value_enum, default_value_t = Kind::Auto, hide_default_value = true)]
+    /// Check it as `agent` or as `pipeline` [default: `auto`: by file name, else by its fields]
+    #[arg(long, value_enum, default_value_t = Kind::Auto, hide_default_value = true, hide_possible_values = true)]
     kind: Kind,
     /// The highest phase of this host's phase list
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PHASE)]

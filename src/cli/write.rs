@@ -35,7 +35,7 @@ pub struct Write {
     /// Do not wait for the disk: faster, but a power cut may take the write back
     #[arg(long)]
     no_fsync: bool,
-    /// Milliseconds to wait for the lock, 0: one try [env: PIPESTATE_LOCK_TIMEOUT_MS] [default: 10000]
+    /// Milliseconds to wait for the lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]
     #[arg(long, value_name = "MS")]
     lock_timeout: Option<u64>,
     /// Print the result as one JSON object
