@@ -30,8 +30,7 @@ pub use output::to_object as error_object;
 const HELP: &str = "\
 {about}
 
-{before-help}
-{usage-heading} {usage}
+{before-help}{usage-heading} {usage}
 
 {all-args}{after-help}";
 
@@ -44,8 +43,7 @@ Examples:
   pipestate validate agent-state.json                              is it safe to resume?
   pipestate get agent-state.json /phases/4/status                  print one value
   pipestate unlock agent-state.json                                who holds the lock? remove a dead one's
-  pipestate recover --scan .                                       which runs crashed, and what to do about them
-")]
+  pipestate recover --scan .                                       which runs crashed, and what to do about them")]
 #[command(after_help = exit_codes())]
 struct Arguments {
     #[command(subcommand)]
