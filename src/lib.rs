@@ -25,6 +25,8 @@ pub mod pipeline;
 pub mod place;
 pub mod recovery;
 pub mod runs;
+pub mod status;
 pub mod text;
 pub mod time;
 pub mod update;
+pub mod watch;

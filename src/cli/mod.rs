@@ -9,6 +9,7 @@ mod recover;
 #[cfg_attr(unix, path = "signals/unix.rs")]
 #[cfg_attr(not(unix), path = "signals/other.rs")]
 mod signals;
+mod status;
 mod unlock;
 mod validate;
 mod write;
@@ -39,6 +40,7 @@ Examples:
   pipestate get agent-state.json /phases/4/status                  print one value
   pipestate unlock agent-state.json                                who holds the lock? remove a dead one's
   pipestate recover --scan .                                       which runs crashed, and what to do about them
+  pipestate status --watch pipeline-state.json                     look on until the run ends
 ")]
 #[command(after_help = exit_codes())]
 struct Arguments {
@@ -53,6 +55,7 @@ enum Command {
     Get(get::Get),
     Unlock(unlock::Unlock),
     Recover(recover::Recover),
+    Status(status::Status),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -86,6 +89,7 @@ impl Command {
             Command::Get(get) => get.json,
             Command::Unlock(unlock) => unlock.json,
             Command::Recover(recover) => recover.json,
+            Command::Status(status) => status.json,
         }
     }
 
@@ -96,6 +100,7 @@ impl Command {
             Command::Get(get) => get.run(output),
             Command::Unlock(unlock) => unlock.run(output),
             Command::Recover(recover) => recover.run(output),
+            Command::Status(status) => status.run(output),
         }
     }
 }
