@@ -102,6 +102,13 @@ impl StateFile {
         StateFile { path: path.to_owned(), kind, rev, content, surroundings }
     }
 
+    /// A document as if it stood in the file at `path`, around which nothing is looked at.
+    pub fn of(path: &Path, document: Document, modified: SystemTime) -> StateFile {
+        let kind = StateKind::of(path, document.root());
+        let content = Content::Document { document, modified };
+        StateFile { path: path.to_owned(), kind, rev: None, content, surroundings: Vec::new() }
+    }
+
     /// Decides about the run, by this clock.
     pub fn assess(&self, clock: &Clock) -> Assessment {
         let mut decision = match &self.content {

@@ -210,3 +210,6 @@ fn texts(object: Value<'_>, field: &str) -> Vec<String> {
 fn to_milliseconds<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)).serialize(serializer)
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,7 +105,11 @@ impl Line {
 /// The whole view.
 pub fn lines(view: &View) -> Vec<Line> {
     let mut lines = vec![summary(view)];
-    let kind = view.assessment.kind.map_or("a document of another kind", |kind| kind.word());
+    let kind = match (view.assessment.kind, view.assessment.decision.action) {
+        (Some(kind), _) => kind.word(),
+        (None, Action::Escalate) => "not to be read",
+        (None, _) => "neither a pipeline's state nor an agent's",
+    };
     let run = view.run.as_ref().map_or(String::new(), |run| format!(", {}", one_line(run)));
     lines.push(Line::of(Style::Plain, cut_end(&format!("{kind}{run}"), COLUMNS)));
     let path = one_line(&view.assessment.path.to_string_lossy());
