@@ -98,6 +98,23 @@ impl Snapshot {
     pub fn document(self, path: &Path) -> Result<Document, Error> {
         document(self.text, path)
     }
+
+    /// The same for whoever needs a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] also when there is none.
+    pub fn existing_document(self, path: &Path) -> Result<Document, Error> {
+        match self.facts {
+            Some(_) => self.document(path),
+            None => Err(no_such_file(path)),
+        }
+    }
+}
+
+fn no_such_file(path: &Path) -> Error {
+    /// ENOENT, and ERROR_FILE_NOT_FOUND on Windows.
+    const NO_SUCH_FILE: i32 = 2;
+    Error::io(path, "read the state file", "open", std::io::Error::from_raw_os_error(NO_SUCH_FILE))
 }
 
 fn document(text: Vec<u8>, path: &Path) -> Result<Document, Error> {
@@ -162,8 +179,8 @@ impl Snapshot {
 /// # Errors
 /// Every variant of [`Error`] but those of `get` and `unlock`; nothing was written, but for [`Error::NotDurable`].
 pub fn write(path: &Path, patch: &Patch, options: &WriteOptions, caller: Caller) -> Result<Written, Error> {
-    let mut write = Write::new(path, options, caller, Instant::now())?;
-    let place = write.place.clone();
+    let place = prepare(path, options.durability)?;
+    let mut write = Write::new(place.clone(), caller.program, Instant::now());
     lock::wait_for(&place, options.lock_timeout, caller.interrupted, || write.attempt(patch, options, caller))
 }
 
@@ -176,11 +193,9 @@ pub struct Write {
 }
 
 impl Write {
-    /// Prepares the write; makes the folders that are missing (M5). `since` is when the caller began to wait.
-    pub fn new(path: &Path, options: &WriteOptions, caller: Caller, since: Instant) -> Result<Write, Error> {
-        let place = prepare(path, options.durability)?;
-        let acquiring = Acquiring::new(place.clone(), caller.program);
-        Ok(Write { place, acquiring, since })
+    /// Is to write the state file at `place`. `since` is when the wait began.
+    pub fn new(place: Arc<Place>, program: &str, since: Instant) -> Write {
+        Write { acquiring: Acquiring::new(place.clone(), program), place, since }
     }
 
     /// Where the state file is.
@@ -288,8 +303,7 @@ pub fn edit(
 ) -> Result<Written, Error> {
     place::refuse_plugin_root(path)?;
     let place = Arc::new(Place::find(path, Missing::Fail)?);
-    let acquiring = Acquiring::new(place.clone(), caller.program);
-    let mut write = Write { place: place.clone(), acquiring, since: Instant::now() };
+    let mut write = Write::new(place.clone(), caller.program, Instant::now());
     lock::wait_for(&place, options.lock_timeout, caller.interrupted, || {
         write.attempt_to(options, caller, &mut |lock| edit_locked(lock, options, caller, decide))
     })
@@ -303,9 +317,7 @@ fn edit_locked(
 ) -> Result<Option<Written>, Error> {
     let place = lock.place();
     let Snapshot { text, rev, facts } = read_locked(lock, options)?;
-    let Some(facts) = facts else {
-        return Err(place.failed("read the state file", "open")(std::io::ErrorKind::NotFound.into()));
-    };
+    let facts = facts.ok_or_else(|| no_such_file(&place.path))?;
     let document = document(text, &place.path)?;
     let current = Current { document, rev, facts, place: place.clone() };
     let steps = decide(&current)?;

@@ -2,10 +2,15 @@
 //!
 //! One file per command; [`output`] is the one place that prints.
 
+mod edit;
+mod finalize;
 mod get;
+mod init;
 mod input;
 mod output;
+mod phase;
 mod recover;
+mod resume;
 #[cfg_attr(unix, path = "signals/unix.rs")]
 #[cfg_attr(not(unix), path = "signals/other.rs")]
 mod signals;
@@ -21,6 +26,7 @@ use clap::{Parser, Subcommand};
 
 use crate::error::{EXIT_CODES, Error};
 use output::Output;
+pub use output::to_object as error_object;
 
 const HELP: &str = "\
 {about}
@@ -54,8 +60,12 @@ enum Command {
     Validate(validate::Validate),
     Get(get::Get),
     Unlock(unlock::Unlock),
+    Init(init::Init),
+    Phase(phase::Phase),
     Recover(recover::Recover),
     Status(status::Status),
+    Resume(resume::Resume),
+    Finalize(finalize::Finalize),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -88,8 +98,12 @@ impl Command {
             Command::Validate(validate) => validate.json,
             Command::Get(get) => get.json,
             Command::Unlock(unlock) => unlock.json,
+            Command::Init(init) => init.json,
+            Command::Phase(phase) => phase.json,
             Command::Recover(recover) => recover.json,
             Command::Status(status) => status.json,
+            Command::Resume(resume) => resume.json,
+            Command::Finalize(finalize) => finalize.json,
         }
     }
 
@@ -99,8 +113,12 @@ impl Command {
             Command::Validate(validate) => validate.run(output),
             Command::Get(get) => get.run(output),
             Command::Unlock(unlock) => unlock.run(output),
+            Command::Init(init) => init.run(program, output),
+            Command::Phase(phase) => phase.run(program, output),
             Command::Recover(recover) => recover.run(output),
             Command::Status(status) => status.run(output),
+            Command::Resume(resume) => resume.run(program, output),
+            Command::Finalize(finalize) => finalize.run(program, output),
         }
     }
 }

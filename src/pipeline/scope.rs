@@ -77,7 +77,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// The scope root of the document at `file`, which is an absolute path without links ([`real_path`]).
+/// The scope root of the document at `file`, which is an absolute path ([`of_file`] takes any).
 ///
 /// ```
 /// use std::path::Path;
@@ -101,10 +101,21 @@ pub fn locate(file: &Path, recorded: Option<&str>) -> Scope {
     }
 }
 
-/// The path of a file as [`locate`] wants it: without links where it exists, absolute in any case.
-pub fn real_path(file: &Path) -> PathBuf {
-    let absolute = || std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    std::fs::canonicalize(file).unwrap_or_else(|_| absolute())
+/// The scope root of a file: by the path as it is given, or, where that does not agree with the record, by the path
+/// without its links. Either is a place where the document lies.
+pub fn of_file(file: &Path, recorded: Option<&str>) -> Scope {
+    let given = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let scope = locate(&given, recorded);
+    if scope.mismatch.is_none() {
+        return scope;
+    }
+    let real = std::fs::canonicalize(file).map(|real| locate(&real, recorded));
+    real.ok().filter(|scope| scope.mismatch.is_none()).unwrap_or(scope)
+}
+
+/// Whether it can be the recorded name of a scope root: plain components, relative, not upwards.
+pub fn is_name(recorded: &str) -> bool {
+    names(recorded).is_some()
 }
 
 /// The root that the place of a document implies: `{root}[/superpipelines]/temp/{P}/{runId}/{file}`.
