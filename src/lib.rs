@@ -32,5 +32,5 @@ pub mod status;
 pub mod text;
 pub mod time;
 pub mod update;
-pub mod watch;
 pub mod validate;
+pub mod watch;

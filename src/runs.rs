@@ -152,7 +152,7 @@ fn surroundings(path: &Path, kind: Option<StateKind>, document: &Document) -> Ve
     let recorded = document.root().get("scope_root_dir").and_then(Value::as_str);
     match (kind, recorded) {
         (Some(StateKind::Pipeline), Some(recorded)) => {
-            let scope = scope::locate(&scope::real_path(path), Some(&recorded));
+            let scope = scope::of_file(path, Some(&recorded));
             let reason =
                 |mismatch: Mismatch| Reason::at("scope-mismatch", "/scope_root_dir", mismatch.to_string());
             scope.mismatch.map(reason).into_iter().collect()

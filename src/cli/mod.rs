@@ -31,8 +31,7 @@ pub use output::to_object as error_object;
 const HELP: &str = "\
 {about}
 
-{before-help}
-{usage-heading} {usage}
+{before-help}{usage-heading} {usage}
 
 {all-args}{after-help}";
 
@@ -46,8 +45,7 @@ Examples:
   pipestate get agent-state.json /phases/4/status                  print one value
   pipestate unlock agent-state.json                                who holds the lock? remove a dead one's
   pipestate recover --scan .                                       which runs crashed, and what to do about them
-  pipestate status --watch pipeline-state.json                     look on until the run ends
-")]
+  pipestate status --watch pipeline-state.json                     look on until the run ends")]
 #[command(after_help = exit_codes())]
 struct Arguments {
     #[command(subcommand)]

@@ -21,8 +21,7 @@ use crate::time::{self, Moment};
 Examples:
   pipestate recover pipeline-state.json     one run: exit 0 completed, 1 any other, 3 damaged
   pipestate recover --scan .                every run of all tiers below this workspace and the home folder
-  pipestate recover --scan . | grep '^ask'  those that have crashed
-")]
+  pipestate recover --scan . | grep '^ask'  those that have crashed")]
 pub struct Recover {
     /// Find the runs of these workspaces and of the home folder, below the scope roots of all tiers
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "files")]

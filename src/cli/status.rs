@@ -24,8 +24,7 @@ use crate::watch::{FileWatch, Woken};
 Examples:
   pipestate status pipeline-state.json      one run
   pipestate status .                        the run in this folder, or a line for each run of this workspace
-  pipestate status --watch agent-state.json follow it until it ends
-")]
+  pipestate status --watch agent-state.json follow it until it ends")]
 pub struct Status {
     /// Show it again whenever it changes, until the run ends or Ctrl-C
     #[arg(long)]
