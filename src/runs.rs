@@ -4,6 +4,7 @@
 //! Nothing here fails: what cannot be read is decided about by R5 like anything else, so that one broken run hides no
 //! other. Nothing is locked and nothing is changed.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use serde::{Serialize, Serializer};
 
 use crate::document::{Document, Value};
 use crate::error::Error;
-use crate::kind::StateKind;
+use crate::kind::{StateKind, or_unknown};
 use crate::pipeline::scope::{self, Mismatch};
 use crate::pipeline::tiers::{STATE_FILE, scope_roots};
 use crate::recovery::{self, Clock, Decision, Reason};
@@ -68,6 +69,7 @@ pub struct Assessment {
     #[serde(serialize_with = "path_as_text")]
     pub path: PathBuf,
     /// Which document it is.
+    #[serde(serialize_with = "or_unknown")]
     pub kind: Option<StateKind>,
     /// Revision of what was decided about.
     pub rev: Option<String>,
@@ -166,9 +168,26 @@ pub fn worst_exit_code(assessments: &[Assessment]) -> u8 {
     assessments.iter().map(|assessment| assessment.exit_code).max().unwrap_or(0)
 }
 
+/// Where to look for runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The workspaces.
+    pub workspaces: Vec<PathBuf>,
+    /// The home folder, with the runs that belong to no workspace; `None` leaves those out.
+    pub home: Option<PathBuf>,
+}
+
+/// The home folder of who runs this: `HOME`, where the system has no other way.
+pub fn home_folder() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
+}
+
 /// Decides about every run that [`find`] finds (R8).
-pub fn scan(workspaces: &[PathBuf], home: Option<&Path>, clock: &Clock) -> Vec<Assessment> {
-    find(workspaces, home).iter().map(|file| file.assess(clock)).collect()
+///
+/// # Errors
+/// [`Error::Io`] for a workspace that cannot be listed: a mistyped one has no runs, which must not pass for an answer.
+pub fn scan(places: &Places, clock: &Clock) -> Result<Vec<Assessment>, Error> {
+    Ok(find(places)?.iter().map(|file| file.assess(clock)).collect())
 }
 
 /// Finds the pipeline runs below the scope roots of all tiers, in both layouts, of the workspaces and of the home
@@ -176,16 +195,25 @@ pub fn scan(workspaces: &[PathBuf], home: Option<&Path>, clock: &Clock) -> Vec<A
 ///
 /// Run folders named `edit-*` are left out, and so are folders without a `pipeline-state.json`. A folder that cannot
 /// be listed may hide runs: it is in the list itself, as unreadable.
-pub fn find(workspaces: &[PathBuf], home: Option<&Path>) -> Vec<StateFile> {
-    let below_workspaces = workspaces.iter().flat_map(|workspace| scope_roots(Some(workspace), None));
-    let mut roots: Vec<PathBuf> = Vec::new();
-    for root in below_workspaces.chain(scope_roots(None, home)) {
+///
+/// # Errors
+/// As [`scan`].
+pub fn find(places: &Places) -> Result<Vec<StateFile>, Error> {
+    for workspace in &places.workspaces {
+        fs::read_dir(workspace)
+            .map_err(|error| Error::io(workspace, "look for runs below this folder", "readdir", error))?;
+    }
+    let below_workspaces = places.workspaces.iter().flat_map(|workspace| scope_roots(Some(workspace), None));
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    for root in below_workspaces.chain(scope_roots(None, places.home.as_deref())) {
         let root = root.runs_folder();
-        if !roots.contains(&root) {
-            roots.push(root);
+        // Two spellings of one folder (`.` and the home folder), or links, hold the same runs.
+        if seen.insert(fs::canonicalize(&root).unwrap_or(root.clone())) {
+            found.extend(find_below(&root));
         }
     }
-    roots.iter().flat_map(|root| find_below(root)).collect()
+    Ok(found)
 }
 
 /// Reads every `{P}/{runId}/pipeline-state.json` below a folder `temp`.

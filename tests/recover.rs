@@ -288,7 +288,9 @@ fn a_workspace_that_is_not_there_is_an_error_and_one_without_runs_is_not() {
     assert_eq!(ran, Ran { code: Some(0), stdout: String::new(), stderr: String::new() });
     let nowhere = folder.join("nowhere");
     let ran = recover(["--no-user", "--scan", text(&nowhere)]);
-    let message =
-        format!("pipestate: {}: cannot scan this folder: no such file or directory\n", text(&nowhere));
+    let message = format!(
+        "pipestate: {}: cannot look for runs below this folder: no such file or directory\n",
+        text(&nowhere)
+    );
     assert_eq!(ran, Ran { code: Some(3), stdout: String::new(), stderr: message });
 }

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::kind::{AGENT_FILE, PIPELINE_FILE};
 use crate::place::{Missing, Place};
 use crate::recovery::Rule;
-use crate::runs::{self, StateFile};
+use crate::runs::{self, Places, StateFile};
 use crate::status::{self, Line, View};
 use crate::watch::{FileWatch, Woken};
 
@@ -58,10 +58,8 @@ impl Status {
 
     /// A line for each run of a workspace.
     fn list(&self, output: &mut Output) -> Result<u8, Error> {
-        std::fs::read_dir(&self.path)
-            .map_err(|error| Error::io(&self.path, "look for runs below this folder", "readdir", error))?;
         let clock = self.clock.read();
-        let files = runs::find(std::slice::from_ref(&self.path), None);
+        let files = runs::find(&Places { workspaces: vec![self.path.clone()], home: None })?;
         let views: Vec<View> = files.iter().map(|file| View::of(file, &clock)).collect();
         if views.is_empty() {
             let path = self.path.display();
