@@ -14,13 +14,18 @@ mod ways;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use sweep::Tried;
 use ways::WAYS;
 
 /// How many faults of each way the short form tries.
 const SAMPLE: usize = 5;
+
+/// How many writers start together.
+const CROWD: usize = 30;
 
 /// `None` to try everything.
 fn sample() -> Option<usize> {
@@ -63,4 +68,31 @@ fn try_ways(parent: &Path, sample: Option<usize>, random: &mut fastrand::Rng) ->
         total += tried;
     }
     total
+}
+
+/// Somebody who looks at a lock has its kernel lock for an instant. Without hard links a lock is empty at first, and its
+/// maker, finding it looked at, took it for a stranger's without a name and waited two seconds with all the others.
+#[test]
+fn a_crowd_without_hard_links_all_finish_and_lose_nothing() {
+    let crowd = ways::way("merges without hard links");
+    let folder = support::Folder::new();
+    let file = folder.file("state.json", "{}");
+    let started = Instant::now();
+    let children: Vec<_> = (0..CROWD)
+        .map(|number| {
+            let mut command = support::pipestate();
+            command.args(["write", "--no-fsync"]).arg(&file);
+            crowd.confine(&mut command);
+            let mut child = support::start(command);
+            child.stdin.take().unwrap().write_all(format!("{{\"k{number}\":{number}}}").as_bytes()).unwrap();
+            child
+        })
+        .collect();
+    for child in children {
+        support::assert_written(&child.wait_with_output().unwrap().into());
+    }
+    let state: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(state.as_object().unwrap().len(), CROWD);
+    assert_eq!(folder.names(), ["state.json"]);
+    assert!(started.elapsed() < Duration::from_secs(2), "took {:?}", started.elapsed());
 }

@@ -225,7 +225,7 @@ impl Way {
 
 /// Every fault that the manual knows of for this call, and a kill.
 fn faults_of(call: &Call) -> Vec<Fault> {
-    let errors = errors_of(&call.name).iter().map(|error| FaultKind::Error(error));
+    let errors = errors_of(call).iter().map(|error| FaultKind::Error(error));
     let fault = |kind| Fault { call: call.name.clone(), count: call.count, kind };
     errors.chain([FaultKind::Kill]).map(fault).collect()
 }

@@ -120,6 +120,11 @@ pub const WAYS: &[Way] = &[
     Way { name: "merges without kernel locks", system: System::NoKernelLocks, ..MERGE },
 ];
 
+/// The way of this name.
+pub fn way(name: &str) -> &'static Way {
+    WAYS.iter().find(|way| way.name == name).expect("one of the ways")
+}
+
 impl Way {
     /// What the state file holds before.
     pub fn old(&self) -> Option<&'static str> {
