@@ -17,11 +17,11 @@ mod frame;
 mod patch;
 mod surroundings;
 
-use std::path::Path;
-
 pub use crate::layout::Nulls;
 pub use edits::Edits;
 pub use patch::Patch;
+
+use std::path::Path;
 
 use crate::document::{Cursor, Document, Kind, Value};
 use crate::error::Error;
