@@ -4,13 +4,13 @@
 //!    that names it as what it is (V2); its exit code is 3.
 //! 2. Its [`Kind`] decides which rules apply: by file name, then by its keys, or as the caller says.
 //! 3. What D1 and D6 say of any document: white space in front, keys that stand twice.
-//! 4. What the kind's rules say: of an agent state `agent` has V1 and V2, `contradiction` V3. Of a pipeline
-//!    document nothing more is checked yet.
+//! 4. What the kind's rules say: of an agent state `agent` has V1 and V2, `contradiction` V3. Of a pipeline's
+//!    document `pipeline` has V4, and [`surroundings`] what lies around its run.
 //! 5. A [`Report`] has all findings, the errors first, and the answer (V5).
 //!
 //! An error is what would make a resume guess; a warning is what a resume can live with. Nothing is repaired, and
-//! `write` asks none of this (V8). The disk is asked for one thing, whether listed files exist, through a function
-//! that the caller can replace.
+//! `write` asks none of this (V8). The disk is asked for nothing but whether listed files exist and what lies around
+//! a run, and of [`validate_text`] for no more than its caller says.
 
 mod agent;
 mod contradiction;
@@ -416,23 +416,17 @@ mod tests {
     }
 
     #[test]
-    fn of_a_pipeline_document_the_document_is_checked() {
+    fn of_a_pipeline_document_the_document_and_its_schema_are_checked() {
         let text = b" {\"current_phase\":\"x\",\"status\":\"running\",\"status\":\"failed\"}";
-        assert_eq!(
-            answer("s.json", text, None),
-            (
-                Kind::Pipeline,
-                vec![
-                    "warning: the document begins with white space, and the first byte of a state file is `{` \
-                     [leading-white-space]"
-                        .to_owned(),
-                    "warning /status: the key stands twice: the last one counts, and a patch that sets it is refused \
-                     [key-twice]"
-                        .to_owned(),
-                ],
-                0
-            )
-        );
+        let (kind, lines, code) = answer("s.json", text, None);
+        assert_eq!((kind, code), (Kind::Pipeline, 1));
+        for line in [
+            "error /phases: phases is missing [field-missing]",
+            "warning: the document begins with white space, and the first byte of a state file is `{` [leading-white-space]",
+            "warning /status: the key stands twice: the last one counts, and a patch that sets it is refused [key-twice]",
+        ] {
+            assert!(lines.iter().any(|found| found == line), "{line} in {lines:#?}");
+        }
     }
 
     #[test]
