@@ -86,6 +86,19 @@ pub fn replace(
     Err(place.failed("keep a temporary file beside it", "rename")(vanished))
 }
 
+/// Makes durable what stands at `place`, for a write that finds nothing to change: whoever put it there may have been
+/// killed before they had synced it, or the sync may have failed, or they wrote without syncs.
+///
+/// # Errors
+/// [`Error::Io`]; the file is as it was.
+pub fn keep(place: &Place, durability: Durability) -> Result<(), Error> {
+    if durability == Durability::Durable {
+        let synced = place.folder.sync_file(&place.name).and_then(|()| place.folder.sync());
+        synced.map_err(place.failed("make durable what is there already", "fsync"))?;
+    }
+    Ok(())
+}
+
 fn sync_folder(place: &Place, durability: Durability) -> Result<Replaced, Error> {
     if durability == Durability::Durable {
         place.folder.sync().map_err(|source| Error::NotDurable { path: place.path.clone(), source })?;
