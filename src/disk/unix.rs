@@ -206,6 +206,20 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Whose the file at `path` and its folder are, in words; `None` when not even that can be seen.
+pub fn owners(path: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+
+    let owner = |path: &Path| std::fs::metadata(path).ok().map(|facts| facts.uid());
+    let here = Path::new(".");
+    let folders = path.ancestors().skip(1).map(|path| if path.as_os_str().is_empty() { here } else { path });
+    let folder = folders.into_iter().find_map(owner)?;
+    Some(match owner(path) {
+        Some(file) => format!("the file belongs to user {file} and its folder to user {folder}"),
+        None => format!("the folder belongs to user {folder}"),
+    })
+}
+
 /// What the file system says of an open file.
 pub fn facts(file: &File) -> io::Result<Facts> {
     Ok(to_facts(retry_on_intr(|| rustix::fs::fstat(file))?))

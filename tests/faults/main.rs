@@ -6,12 +6,15 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods)] // a test lays out its own folder
 
+mod disks;
 mod manual;
+mod order;
 mod power;
 mod strace;
 #[path = "../support/mod.rs"]
 mod support;
 mod sweep;
+mod users;
 mod ways;
 
 use std::fs::{self, Permissions};
@@ -59,7 +62,7 @@ fn no_error_and_no_kill_at_any_call_of_a_write_loses_or_leaves_anything() {
     let mut random = seeded("faults");
     let scratch = tempfile::tempdir_in(scratch_root()).unwrap();
     let total = try_ways(scratch.path(), sample(), &mut random);
-    println!("faults: in all {} runs: {total}", total.errors + total.kills + total.missed);
+    println!("faults: in all {} runs: {total}", total.runs());
 }
 
 fn try_ways(parent: &Path, sample: Option<usize>, random: &mut fastrand::Rng) -> Tried {

@@ -27,6 +27,12 @@ pub struct Tried {
     pub missed: usize,
 }
 
+impl Tried {
+    pub fn runs(&self) -> usize {
+        self.errors + self.kills + self.missed
+    }
+}
+
 impl std::ops::AddAssign for Tried {
     fn add_assign(&mut self, other: Tried) {
         self.errors += other.errors;
