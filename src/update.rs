@@ -255,17 +255,18 @@ pub fn write_locked(
             })),
         }
     };
+    let keep = || atomic::keep(place, options.durability).map(|()| Some(unchanged.clone()));
     let refused = |Refusal { pointer, reason }| Error::Refused { path: place.path.clone(), pointer, reason };
     match options.mode {
         Mode::Replace => {
             let text = merge::replace(patch);
-            if facts.is_some() && text == snapshot.text { Ok(Some(unchanged)) } else { commit(&[&text]) }
+            if facts.is_some() && text == snapshot.text { keep() } else { commit(&[&text]) }
         }
         Mode::Merge(nulls) if facts.is_none() => commit(&[&merge::create(patch, nulls)]),
         Mode::Merge(nulls) => {
             let document = snapshot.document(&place.path)?;
             let edits = merge::merge(&document, patch, nulls).map_err(refused)?;
-            if edits.is_empty() { Ok(Some(unchanged)) } else { commit(&edits.slices(document.text())) }
+            if edits.is_empty() { keep() } else { commit(&edits.slices(document.text())) }
         }
     }
 }
