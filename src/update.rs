@@ -429,7 +429,9 @@ impl Commit<'_> {
             return Ok(Checked { warnings: Vec::new(), migration });
         }
         if !self.options.force {
-            return Err(refusals.swap_remove(0).of(self.path()));
+            let mut refusal = refusals.swap_remove(0);
+            refusal.reason.push_str("; leave it out, or force the write");
+            return Err(refusal.of(self.path()));
         }
         let forced = |Refusal { pointer, reason }| format!("forced: {pointer}: {reason}");
         Ok(Checked { warnings: refusals.into_iter().map(forced).collect(), migration: None })

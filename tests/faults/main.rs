@@ -13,8 +13,8 @@ mod sweep;
 mod ways;
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

@@ -199,7 +199,8 @@ pub fn read(trace: &Path) -> Vec<Call> {
 /// Index of the first call of the program's own work: its first look at stdin. What lies before is the loader and the
 /// reading of the command line, neither of which knows the state file.
 pub fn start_of_work(calls: &[Call]) -> usize {
-    let is_stdin = |call: &Call| call.arguments.first().and_then(|first| first.split('<').next()) == Some("0");
+    let is_stdin =
+        |call: &Call| call.arguments.first().and_then(|first| first.split('<').next()) == Some("0");
     calls
         .iter()
         .position(|call| matches!(call.name.as_str(), "ioctl" | "read") && is_stdin(call))
