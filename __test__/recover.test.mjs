@@ -111,7 +111,7 @@ test('without options the working directory and the home folder are looked throu
 test('wrong options are named', async () => {
   const wrong = { name: 'TypeError', code: 'ERR_PIPESTATE_USAGE', exitCode: 64 };
   for (const [options, message] of [
-    [{ staleAfter: 1 }, /options\.staleAfter is not an option here: staleAfterMs, now$/],
+    [{ staleAfter: 1 }, /options\.staleAfter is not an option here: home, staleAfterMs, now$/],
     [{ staleAfterMs: -1 }, /options\.staleAfterMs must be a number, 0 or more/],
     [{ now: 5 }, /options\.now must be a valid Date or a string/],
     [{ now: new Date(NaN) }, /options\.now must be a valid Date or a string/],

@@ -99,7 +99,7 @@ if (decision.action === 'resume') texts.push('never');
 // @ts-expect-error `true` is no home folder
 await scanRuns({ home: true });
 // @ts-expect-error of a scan only
-await recover('a.json', { home: false });
+await recover('a.json', { workspaces: [] });
 
 // Updates.
 await updateState('a.json', (state) => ({ attempt: (state.attempt ?? 0) + 1 }), { signal: AbortSignal.timeout(1) });
