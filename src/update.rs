@@ -210,7 +210,7 @@ impl Write {
         options: &WriteOptions,
         caller: Caller,
     ) -> Result<Attempt<Written>, Error> {
-        let mut write =
+        let write =
             |lock: &Lock| Ok(write_locked(lock, patch, options, caller)?.map(|written| ((), written)));
         Ok(self.attempt_to(options, caller, write)?.map(|((), written)| written))
     }
