@@ -15,13 +15,14 @@ use super::held::Held;
 use crate::atomic::Durability;
 use crate::cli;
 use crate::error::Error;
+use crate::kind::StateKind;
 use crate::lock;
 use crate::merge::Nulls;
 use crate::recovery::{Clock, STALE_AFTER};
 use crate::runs::{self, Places};
 use crate::time::Moment;
 use crate::update::{self, Mode, Snapshot, Written};
-use crate::validate::{self, Kind, Report};
+use crate::validate::{self, Report};
 
 /// A path: a string, or bytes where it may not be UTF-8.
 pub type File = Either<String, Uint8Array>;
@@ -168,11 +169,7 @@ impl WriteSyncOptions {
         Ok(update::WriteOptions {
             mode: if self.replace == Some(true) { Mode::Replace } else { Mode::Merge(nulls) },
             if_match: self.if_match,
-            durability: match self.durability.as_deref() {
-                None | Some("durable") => Durability::Durable,
-                Some("fast") => Durability::Fast,
-                Some(_) => return Err(Error::Usage("options.durability must be 'durable' or 'fast'".into())),
-            },
+            durability: durability(self.durability.as_deref())?,
             lock_timeout: window(self.lock_timeout_ms)?,
             force: self.force == Some(true),
         })
@@ -184,8 +181,8 @@ impl ValidateOptions {
     pub fn parse(self) -> Result<validate::Options, Error> {
         let kind = match self.kind.as_deref() {
             None | Some("auto") => None,
-            Some("agent") => Some(Kind::Agent),
-            Some("pipeline") => Some(Kind::Pipeline),
+            Some("agent") => Some(StateKind::Agent),
+            Some("pipeline") => Some(StateKind::Pipeline),
             Some(_) => return Err(Error::Usage("options.kind must be 'auto', 'agent' or 'pipeline'".into())),
         };
         let max_phase = self.max_phase.unwrap_or(validate::DEFAULT_MAX_PHASE);
@@ -222,6 +219,15 @@ impl ScanOptions {
         let ScanOptions { home, stale_after_ms, now, .. } = self;
         let (home, clock) = RecoverOptions { home, stale_after_ms, now }.parse()?;
         Ok((Places { workspaces, home }, clock))
+    }
+}
+
+/// Whether to sync.
+pub fn durability(word: Option<&str>) -> Result<Durability, Error> {
+    match word {
+        None | Some("durable") => Ok(Durability::Durable),
+        Some("fast") => Ok(Durability::Fast),
+        Some(_) => Err(Error::Usage("options.durability must be 'durable' or 'fast'".into())),
     }
 }
 
