@@ -249,7 +249,7 @@ impl<F> Once<F> {
     }
 }
 
-impl<T, F: FnOnce(Interrupted) -> Result<T, Error> + Send + 'static> Job for Once<F> {
+impl<T: Send, F: FnOnce(Interrupted) -> Result<T, Error> + Send + 'static> Job for Once<F> {
     type Output = T;
 
     fn attempt(&mut self, interrupted: Interrupted) -> Result<Attempt<T>, Error> {
