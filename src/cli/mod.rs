@@ -5,6 +5,7 @@
 mod get;
 mod input;
 mod output;
+mod recover;
 #[cfg_attr(unix, path = "signals/unix.rs")]
 #[cfg_attr(not(unix), path = "signals/other.rs")]
 mod signals;
@@ -19,6 +20,7 @@ use clap::{Parser, Subcommand};
 
 use crate::error::{EXIT_CODES, Error};
 use output::Output;
+pub use output::to_object as error_object;
 
 const HELP: &str = "\
 {about}
@@ -37,6 +39,7 @@ Examples:
   pipestate validate agent-state.json                              is it safe to resume?
   pipestate get agent-state.json /phases/4/status                  print one value
   pipestate unlock agent-state.json                                who holds the lock? remove a dead one's
+  pipestate recover --scan .                                       which runs crashed, and what to do about them
 ")]
 #[command(after_help = exit_codes())]
 struct Arguments {
@@ -50,6 +53,7 @@ enum Command {
     Validate(validate::Validate),
     Get(get::Get),
     Unlock(unlock::Unlock),
+    Recover(recover::Recover),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -82,6 +86,7 @@ impl Command {
             Command::Validate(validate) => validate.json,
             Command::Get(get) => get.json,
             Command::Unlock(unlock) => unlock.json,
+            Command::Recover(recover) => recover.json,
         }
     }
 
@@ -91,6 +96,7 @@ impl Command {
             Command::Validate(validate) => validate.run(output),
             Command::Get(get) => get.run(output),
             Command::Unlock(unlock) => unlock.run(output),
+            Command::Recover(recover) => recover.run(output),
         }
     }
 }

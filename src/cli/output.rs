@@ -28,6 +28,15 @@ impl Output {
         }
     }
 
+    /// Prints the results about several files: `object` with `"ok"` in front as JSON, or a line for each.
+    pub fn results(&mut self, ok: bool, object: Value, lines: &[String]) -> Result<(), Error> {
+        if self.json {
+            return self.bytes(&[to_line(&with_ok(ok, object)).as_bytes()]);
+        }
+        let lines: String = lines.iter().map(|line| one_line(line) + "\n").collect();
+        self.bytes(&[lines.as_bytes()])
+    }
+
     /// Prints something as it is.
     ///
     /// # Errors

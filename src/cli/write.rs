@@ -33,6 +33,9 @@ pub struct Write {
     /// Write only if the file still has this revision (`none`: only if there is no file); else exit 4
     #[arg(long, value_name = "REV")]
     if_match: Option<String>,
+    /// Write also what never changes after init in a pipeline document (P2, P3), and warn of it
+    #[arg(long)]
+    force: bool,
     /// Do not wait for the disk: faster, but a power cut may take the write back
     #[arg(long)]
     no_fsync: bool,
@@ -57,6 +60,7 @@ impl Write {
             if_match: self.if_match,
             durability: if self.no_fsync { Durability::Fast } else { Durability::Durable },
             lock_timeout: lock::window(self.lock_timeout.map(Duration::from_millis))?,
+            force: self.force,
         };
         let patch = Patch::parse(input::read_stdin()?, "stdin")?;
         signals::protect();
