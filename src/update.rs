@@ -98,6 +98,23 @@ impl Snapshot {
     pub fn document(self, path: &Path) -> Result<Document, Error> {
         document(self.text, path)
     }
+
+    /// The same for whoever needs a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] also when there is none.
+    pub fn existing_document(self, path: &Path) -> Result<Document, Error> {
+        match self.facts {
+            Some(_) => self.document(path),
+            None => Err(no_such_file(path)),
+        }
+    }
+}
+
+fn no_such_file(path: &Path) -> Error {
+    /// ENOENT, and ERROR_FILE_NOT_FOUND on Windows.
+    const NO_SUCH_FILE: i32 = 2;
+    Error::io(path, "read the state file", "open", std::io::Error::from_raw_os_error(NO_SUCH_FILE))
 }
 
 fn document(text: Vec<u8>, path: &Path) -> Result<Document, Error> {
@@ -300,9 +317,7 @@ fn edit_locked(
 ) -> Result<Option<Written>, Error> {
     let place = lock.place();
     let Snapshot { text, rev, facts } = read_locked(lock, options)?;
-    let Some(facts) = facts else {
-        return Err(place.failed("read the state file", "open")(std::io::ErrorKind::NotFound.into()));
-    };
+    let facts = facts.ok_or_else(|| no_such_file(&place.path))?;
     let document = document(text, &place.path)?;
     let current = Current { document, rev, facts, place: place.clone() };
     let steps = decide(&current)?;
@@ -414,7 +429,9 @@ impl Commit<'_> {
             return Ok(Checked { warnings: Vec::new(), migration });
         }
         if !self.options.force {
-            return Err(refusals.swap_remove(0).of(self.path()));
+            let mut refusal = refusals.swap_remove(0);
+            refusal.reason.push_str("; leave it out, or force the write");
+            return Err(refusal.of(self.path()));
         }
         let forced = |Refusal { pointer, reason }| format!("forced: {pointer}: {reason}");
         Ok(Checked { warnings: refusals.into_iter().map(forced).collect(), migration: None })

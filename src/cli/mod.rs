@@ -2,10 +2,15 @@
 //!
 //! One file per command; [`output`] is the one place that prints.
 
+mod edit;
+mod finalize;
 mod get;
+mod init;
 mod input;
 mod output;
+mod phase;
 mod recover;
+mod resume;
 #[cfg_attr(unix, path = "signals/unix.rs")]
 #[cfg_attr(not(unix), path = "signals/other.rs")]
 mod signals;
@@ -53,7 +58,11 @@ enum Command {
     Validate(validate::Validate),
     Get(get::Get),
     Unlock(unlock::Unlock),
+    Init(init::Init),
+    Phase(phase::Phase),
     Recover(recover::Recover),
+    Resume(resume::Resume),
+    Finalize(finalize::Finalize),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -86,7 +95,11 @@ impl Command {
             Command::Validate(validate) => validate.json,
             Command::Get(get) => get.json,
             Command::Unlock(unlock) => unlock.json,
+            Command::Init(init) => init.json,
+            Command::Phase(phase) => phase.json,
             Command::Recover(recover) => recover.json,
+            Command::Resume(resume) => resume.json,
+            Command::Finalize(finalize) => finalize.json,
         }
     }
 
@@ -96,7 +109,11 @@ impl Command {
             Command::Validate(validate) => validate.run(output),
             Command::Get(get) => get.run(output),
             Command::Unlock(unlock) => unlock.run(output),
+            Command::Init(init) => init.run(program, output),
+            Command::Phase(phase) => phase.run(program, output),
             Command::Recover(recover) => recover.run(output),
+            Command::Resume(resume) => resume.run(program, output),
+            Command::Finalize(finalize) => finalize.run(program, output),
         }
     }
 }

@@ -114,6 +114,11 @@ pub fn window(asked: Option<Duration>) -> Result<Duration, Error> {
     }
 }
 
+/// The name of this host, as locks have it.
+pub fn host() -> &'static str {
+    &process::own().host
+}
+
 /// A lock that is held. Dropping it releases it.
 #[derive(Debug)]
 pub struct Lock {

@@ -125,9 +125,14 @@ pub fn init(request: &Request, options: &WriteOptions, caller: Caller) -> Result
         }
     };
     let unstamped = version.err().map(|none| format!("plugin_version is null: {none}"));
-    let mismatch = scope::of_file(&path, Some(&whereabouts.name)).mismatch;
+    let mismatch = scope::of_file(&path, Some(&whereabouts.name)).mismatch.map(|_| {
+        format!(
+            "scope_root_dir is {:?}, and the scope root has another name: it will be reported",
+            whereabouts.name
+        )
+    });
     written.warnings.extend(unstamped);
-    written.warnings.extend(mismatch.map(|mismatch| mismatch.to_string()));
+    written.warnings.extend(mismatch);
     Ok(Initialised { path, run_id, pipeline_id, scope_root: whereabouts.root, written })
 }
 

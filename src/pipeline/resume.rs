@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::SecondsFormat;
 
 use super::object::Object;
 use super::profile::Profile;
@@ -18,12 +18,12 @@ use super::tiers::Tier;
 use crate::document::{Kind, Value};
 use crate::error::Error;
 use crate::kind::StateKind;
+use crate::lock;
 use crate::merge::{Patch, Refusal};
 use crate::recovery::{self, Clock, Decision, Rule};
 use crate::update::{self, Caller, Current, Steps, WriteOptions, Written};
 
 /// What a resume is asked with.
-#[derive(Debug)]
 pub struct Request<'a> {
     /// The tier that the run goes on under.
     pub tier: Tier,
@@ -31,10 +31,8 @@ pub struct Request<'a> {
     pub profile: Option<&'a Profile>,
     /// Whether a human has said yes: the flag of R4 and the answer to the question of R2.
     pub confirmed: bool,
-    /// Against what the age of the run is measured.
-    pub clock: Clock,
-    /// Who resumes it, as the document records it.
-    pub by: &'a str,
+    /// Asked for the clock once the lock is held: what another resumer has written lies before that.
+    pub clock: &'a dyn Fn() -> Clock,
 }
 
 /// What a resume has written.
@@ -42,8 +40,10 @@ pub struct Request<'a> {
 pub struct Claim {
     /// The rule that the run was stopped by.
     pub rule: Rule,
-    /// When it was resumed.
-    pub at: DateTime<Utc>,
+    /// When it was resumed, as the document has it.
+    pub resumed_at: String,
+    /// Who resumed it: program, process and host.
+    pub resumed_by: String,
     /// The tier that it ran under before; `None` when that is not recorded.
     pub from: Option<String>,
     /// Whether that was another tier.
@@ -64,7 +64,7 @@ pub fn resume(
 ) -> Result<(Claim, Written), Error> {
     let mut decided = None;
     let mut written = update::edit(path, options, caller, &mut |current| {
-        let (claim, steps, warnings) = decide(current, request)?;
+        let (claim, steps, warnings) = decide(current, request, caller.program)?;
         decided = Some((claim, warnings));
         Ok(steps)
     })?;
@@ -73,7 +73,8 @@ pub fn resume(
     Ok((claim, written))
 }
 
-fn decide(current: &Current, request: &Request) -> Result<(Claim, Steps, Vec<String>), Error> {
+fn decide(current: &Current, request: &Request, program: &str) -> Result<(Claim, Steps, Vec<String>), Error> {
+    let clock = (request.clock)();
     let path = &current.place.path;
     let root = current.document.root();
     let kind = StateKind::of(path, root);
@@ -82,12 +83,22 @@ fn decide(current: &Current, request: &Request) -> Result<(Claim, Steps, Vec<Str
         let reason = "this is no pipeline's document, and its runs are not resumed so".into();
         return Err(refused(Refusal { pointer: String::new(), reason }));
     }
-    let decision = recovery::decide(root, kind, current.facts.modified, &request.clock);
+    let decision = recovery::decide(root, kind, current.facts.modified, &clock);
     permit(&decision, request.confirmed).map_err(refused)?;
-    let (claim, patches) = claim(root, &decision, request).map_err(refused)?;
+    let from = previous_tier(root);
+    let claim = Claim {
+        rule: decision.rule,
+        resumed_at: clock.now.to_rfc3339_opts(SecondsFormat::Millis, true),
+        resumed_by: format!("{program}, process {} on {}", std::process::id(), lock::host()),
+        crossed: from.as_deref().is_some_and(|from| from != request.tier.id()),
+        from,
+        current_phase: root.get("current_phase").map(|cursor| String::from_utf8_lossy(cursor.raw()).into()),
+    };
+    let patches = patches(root, &claim, request).map_err(refused)?;
     let steps =
         patches.into_iter().map(|patch| Patch::parse(patch, "the claim")).collect::<Result<_, _>>()?;
-    Ok((claim, steps, warnings(path, root, &decision, request)))
+    let warnings = warnings(path, root, &decision, &claim, request);
+    Ok((claim, steps, warnings))
 }
 
 /// Whether the run may be resumed.
@@ -109,33 +120,26 @@ fn permit(decision: &Decision, confirmed: bool) -> Result<(), Refusal> {
 }
 
 /// The patches that claim the run: merged one after another, in one write.
-fn claim(root: Value<'_>, decision: &Decision, request: &Request) -> Result<(Claim, Vec<Vec<u8>>), Refusal> {
-    let at = request.clock.now;
-    let from = previous_tier(root);
-    let crossed = from.as_deref().is_some_and(|from| from != request.tier.id());
+fn patches(root: Value<'_>, claim: &Claim, request: &Request) -> Result<Vec<Vec<u8>>, Refusal> {
+    refuse_other_shape(root, &["metadata"], Kind::Object)?;
     let mut patches = Vec::new();
     let mut metadata = Object::new();
     metadata
-        .set("resumed_at", to_text(at))
-        .set("resumed_by", request.by)
-        .set("resume_confirmed", request.confirmed);
-    if root.at(&["metadata", "runtime_tier"]).and_then(Value::as_str).as_deref() != Some(request.tier.id()) {
-        metadata.set("runtime_tier", request.tier.id());
-    }
-    if crossed {
+        .set("resumed_at", &claim.resumed_at)
+        .set("resumed_by", &claim.resumed_by)
+        .set("resume_confirmed", request.confirmed)
+        .set("runtime_tier", request.tier.id());
+    if claim.crossed {
         patches.extend(forget_profile(root));
         metadata
             .set_text("platform_profile", request.profile.map_or(b"null", |profile| profile.root().raw()))
             .set("isolation_warning", request.profile.and_then(Profile::isolation_warning))
-            .set_text("tier_changes", &one_more_change(root, from.as_deref(), request)?);
+            .set_text("tier_changes", &one_more_change(root, claim, request)?);
     }
     let mut patch = Object::new();
     patch.set("status", "running").set_object("metadata", metadata);
-    refuse_other_shape(root, &["metadata"], Kind::Object)?;
     patches.push(patch.into_text());
-    let current_phase =
-        root.get("current_phase").map(|value| String::from_utf8_lossy(value.raw()).into_owned());
-    Ok((Claim { rule: decision.rule, at, from, crossed, current_phase }, patches))
+    Ok(patches)
 }
 
 /// The tier that the run ran under last (P6); of a document that records none, the one it was made under.
@@ -152,10 +156,10 @@ fn forget_profile(root: Value<'_>) -> Option<Vec<u8>> {
 }
 
 /// What appends a change to the log of them, whose entries stay as they are (P3).
-fn one_more_change(root: Value<'_>, from: Option<&str>, request: &Request) -> Result<Vec<u8>, Refusal> {
+fn one_more_change(root: Value<'_>, claim: &Claim, request: &Request) -> Result<Vec<u8>, Refusal> {
     const PATH: [&str; 2] = ["metadata", "tier_changes"];
     let mut change = Object::new();
-    change.set("from", from).set("to", request.tier.id()).set("at", to_text(request.clock.now));
+    change.set("from", &claim.from).set("to", request.tier.id()).set("at", &claim.resumed_at);
     let change = change.into_text();
     refuse_other_shape(root, &PATH, Kind::Array)?;
     match root.at(&PATH).filter(|log| !log.is_null()) {
@@ -184,20 +188,20 @@ fn refuse_other_shape(root: Value<'_>, path: &[&str], shape: Kind) -> Result<(),
 }
 
 /// What whoever resumes the run should know, though it does not hinder them.
-fn warnings(path: &Path, root: Value<'_>, decision: &Decision, request: &Request) -> Vec<String> {
+fn warnings(
+    path: &Path,
+    root: Value<'_>,
+    decision: &Decision,
+    claim: &Claim,
+    request: &Request,
+) -> Vec<String> {
     let recorded = root.get("scope_root_dir").and_then(Value::as_str);
     let mismatch = scope::of_file(path, recorded.as_deref()).mismatch.map(|mismatch| mismatch.to_string());
     let other_reasons = decision.reasons.iter().skip(1).map(ToString::to_string);
-    let from = previous_tier(root);
-    let crossed = from.as_deref().is_some_and(|from| from != request.tier.id());
-    let profile = match (crossed, request.profile) {
+    let profile = match (claim.crossed, request.profile) {
         (true, None) => Some("no profile of the new tier is given, so platform_profile is null".to_owned()),
         (false, Some(_)) => Some("the tier stays, and so does the recorded platform_profile".to_owned()),
         _ => None,
     };
     other_reasons.chain(mismatch).chain(profile).collect()
-}
-
-fn to_text(time: DateTime<Utc>) -> String {
-    time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

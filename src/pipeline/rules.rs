@@ -180,7 +180,7 @@ fn compare(old: Value<'_>, new: Value<'_>, refusals: &mut Vec<Refusal>) {
             Some(after) if grows_at_its_end(before, after) => {}
             _ => refuse(
                 GROWING,
-                "this log only grows at its end: an entry that is there neither changes nor goes; append to it".into(),
+                "this log only grows at its end: an entry that is there neither changes nor goes".into(),
             ),
         }
     }
@@ -205,10 +205,7 @@ fn fixed(before: Value<'_>, after: Option<Value<'_>>) -> String {
         Some(after) => format!("would make it {}", shortened(after)),
         None => "would delete it".into(),
     };
-    format!(
-        "it is {} and never changes after init, and this write {becomes}; leave it as it is, or force the write",
-        shortened(before)
-    )
+    format!("it is {} and never changes after init, and this write {becomes}", shortened(before))
 }
 
 /// A value as a message shows it.
@@ -383,7 +380,7 @@ mod tests {
                 .unwrap();
         assert_eq!(
             verdict.refusals[0].reason,
-            "it is \"r\" and never changes after init, and this write would make it \"x\"; leave it as it is, or force the write"
+            "it is \"r\" and never changes after init, and this write would make it \"x\""
         );
     }
 

@@ -76,7 +76,7 @@ pub fn set_phase(
     options: &WriteOptions,
     caller: Caller,
 ) -> Result<Written, Error> {
-    edit(path, options, caller, &|root| step(root, transition).map(Some))
+    edit(path, options, caller, |root| step(root, transition).map(Some))
 }
 
 /// Marks the run of the document at `path` completed, if it is running and all its phases are done (P7). One that is
@@ -85,7 +85,7 @@ pub fn set_phase(
 /// # Errors
 /// [`Error::Refused`] where it is not; those of [`update::edit`].
 pub fn finalize(path: &Path, options: &WriteOptions, caller: Caller) -> Result<Written, Error> {
-    edit(path, options, caller, &|root| match &*status(root)? {
+    edit(path, options, caller, |root| match &*status(root)? {
         "running" => all_done(root).map(|()| Some(br#"{"status":"completed"}"#.to_vec())),
         word if is_done(word) => Ok(None),
         word => refuse("/status", format!("it is {word:?}, and only a running run is finalized")),
@@ -97,7 +97,7 @@ fn edit(
     path: &Path,
     options: &WriteOptions,
     caller: Caller,
-    decide: &dyn Fn(Value<'_>) -> Result<Option<Vec<u8>>, Refusal>,
+    decide: impl Fn(Value<'_>) -> Result<Option<Vec<u8>>, Refusal>,
 ) -> Result<Written, Error> {
     update::edit(path, options, caller, &mut |Current { document, place, .. }| {
         let root = document.root();
@@ -141,10 +141,12 @@ fn step(root: Value<'_>, transition: &Transition) -> Result<Vec<u8>, Refusal> {
 /// A phase does not start in a run that has ended or been stopped: that takes a resume, which is asked for (R3, R4).
 fn must_not_have_stopped(root: Value<'_>) -> Result<(), Refusal> {
     match root.get("status").and_then(Value::as_str) {
-        Some(status) if is_done(&status) || (status != "running" && RUN_STATUSES.contains(&&*status)) => refuse(
-            "/status",
-            format!("the run is {status}, and a phase starts in a running one: see `pipestate recover`"),
-        ),
+        Some(status) if is_done(&status) || (status != "running" && RUN_STATUSES.contains(&&*status)) => {
+            refuse(
+                "/status",
+                format!("the run is {status}, and a phase starts in a running one: see `pipestate recover`"),
+            )
+        }
         _ => Ok(()),
     }
 }
