@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::document::Fault;
 use crate::lock::Holder;
+use crate::text::quoted;
 
 /// What pipestate answers when it does not do what it was asked.
 ///
@@ -141,6 +142,38 @@ pub enum Error {
         actual: String,
     },
 
+    /// No task is called so (T3).
+    #[error("{}: there is no task {}; `pipestate task list` tells which there are", .root.display(), quoted(.name))]
+    NoTask {
+        /// The logs root that was looked in.
+        root: PathBuf,
+        /// What was asked for.
+        name: String,
+    },
+
+    /// Several tasks are called so (T3).
+    #[error(
+        "{}: {} is the name of several tasks: {}; say which by --project and its number",
+        .root.display(), quoted(.name), .candidates.join(", ")
+    )]
+    AmbiguousTask {
+        /// The logs root that was looked in.
+        root: PathBuf,
+        /// What was asked for.
+        name: String,
+        /// Project, number and ticket of each.
+        candidates: Vec<String>,
+    },
+
+    /// A link leads out of the root that everything has to stay in (T3).
+    #[error("{}: leads out of {}, and is not followed; nothing was written", .path.display(), .root.display())]
+    OutsideRoot {
+        /// What leads out.
+        path: PathBuf,
+        /// The root.
+        root: PathBuf,
+    },
+
     /// The call itself is wrong.
     #[error("{0}")]
     Usage(String),
@@ -199,7 +232,11 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Error::InvalidJson { .. } | Error::NotAnObject { .. } => "ERR_PIPESTATE_INVALID",
-            Error::Refused { .. } | Error::NotThere { .. } => "ERR_PIPESTATE_REFUSED",
+            Error::Refused { .. }
+            | Error::NotThere { .. }
+            | Error::NoTask { .. }
+            | Error::AmbiguousTask { .. }
+            | Error::OutsideRoot { .. } => "ERR_PIPESTATE_REFUSED",
             Error::LockTimeout { .. } | Error::LockAlive { .. } => "ERR_PIPESTATE_LOCK_TIMEOUT",
             Error::LockLost { .. } => "ERR_PIPESTATE_LOCK_LOST",
             Error::Io { .. } | Error::PluginRoot { .. } | Error::NotDurable { .. } => "ERR_PIPESTATE_IO",
@@ -218,7 +255,10 @@ impl Error {
             Error::InvalidJson { .. }
             | Error::NotAnObject { .. }
             | Error::Refused { .. }
-            | Error::NotThere { .. } => 1,
+            | Error::NotThere { .. }
+            | Error::NoTask { .. }
+            | Error::AmbiguousTask { .. }
+            | Error::OutsideRoot { .. } => 1,
             Error::LockTimeout { .. } | Error::LockAlive { .. } | Error::LockLost { .. } | Error::Aborted => {
                 2
             }
@@ -242,6 +282,9 @@ impl Error {
             | Error::LockLost { path }
             | Error::LockAlive { path, .. }
             | Error::Io { path, .. }
+            | Error::NoTask { root: path, .. }
+            | Error::AmbiguousTask { root: path, .. }
+            | Error::OutsideRoot { path, .. }
             | Error::PluginRoot { path, .. }
             | Error::NotDurable { path, .. }
             | Error::Corrupt { path, .. }

@@ -128,6 +128,9 @@ pub fn to_object(error: &Error) -> Value {
         object.insert("column".into(), fault.column.into());
         object.insert("offset".into(), fault.offset.into());
     }
+    if let Error::AmbiguousTask { candidates, .. } = error {
+        object.insert("candidates".into(), candidates.as_slice().into());
+    }
     if let Error::Conflict { actual, .. } = error {
         object.insert("rev".into(), actual.as_str().into());
     }
