@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::document::Value;
 
@@ -60,6 +60,11 @@ impl StateKind {
             StateKind::Pipeline => "pipeline",
         }
     }
+}
+
+/// The kind's name as `--json` has it, `unknown` for a document of neither kind.
+pub fn or_unknown<S: Serializer>(kind: &Option<StateKind>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.map_or("unknown", StateKind::word))
 }
 
 impl fmt::Display for StateKind {

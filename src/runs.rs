@@ -1,8 +1,10 @@
-//! Runs where they lie: read and decided about one by one ([`assess`]), or found below all scope roots ([`scan`]).
+//! Runs where they lie: read once ([`StateFile::read`]), decided about as often as the clock goes on
+//! ([`StateFile::assess`]), and found below all scope roots ([`find`], [`scan`]).
 //!
-//! Nothing here fails: what cannot be read is an assessment by R5 like any other, so that one broken run hides no
+//! Nothing here fails: what cannot be read is decided about by R5 like anything else, so that one broken run hides no
 //! other. Nothing is locked and nothing is changed.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -10,23 +12,66 @@ use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
 
-use crate::document::Document;
+use crate::document::{Document, Value};
 use crate::error::Error;
-use crate::kind::StateKind;
+use crate::kind::{StateKind, or_unknown};
+use crate::pipeline::scope::{self, Mismatch};
 use crate::pipeline::tiers::{STATE_FILE, scope_roots};
-use crate::recovery::{self, Clock, Decision};
-use crate::update::{self, Snapshot};
+use crate::recovery::{self, Clock, Decision, Reason};
+use crate::update;
+
+/// A state file as it was read, and what was seen around it.
+#[derive(Clone, Debug)]
+pub struct StateFile {
+    /// The file, as the caller named it or as the scan found it.
+    pub path: PathBuf,
+    /// Which document it is; `None` for one of neither kind and for a file that does not tell.
+    pub kind: Option<StateKind>,
+    /// Revision of what was read (M7): `none` when there is no file, `None` when it could not be read.
+    pub rev: Option<String>,
+    /// What was in it.
+    pub content: Content,
+    /// What else a decision should tell of (P5).
+    surroundings: Vec<Reason>,
+}
+
+/// What a state file holds.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// A state document.
+    Document {
+        /// The document.
+        document: Document,
+        /// When the file was modified.
+        modified: SystemTime,
+    },
+    /// Something else: it is corrupt.
+    Corrupt {
+        /// What it is.
+        fault: String,
+        /// When the file was modified.
+        modified: SystemTime,
+    },
+    /// Nothing that could be read.
+    Unreadable {
+        /// The code of the reason: `missing`, `unreadable`.
+        code: &'static str,
+        /// The reason for people.
+        why: String,
+    },
+}
 
 /// A state file and what to do about its run. Serialises to the object that `--json` prints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Assessment {
-    /// The file, as the caller named it or as the scan found it; in JSON with U+FFFD for what is not UTF-8 (A8).
+    /// The file; in JSON with U+FFFD for what is not UTF-8 (A8).
     #[serde(serialize_with = "path_as_text")]
     pub path: PathBuf,
-    /// Which document it is; `None` for one of neither kind and for a file that does not tell.
+    /// Which document it is.
+    #[serde(serialize_with = "or_unknown")]
     pub kind: Option<StateKind>,
-    /// Revision of what was decided about (M7): `none` when there is no file, `None` when it could not be read.
+    /// Revision of what was decided about.
     pub rev: Option<String>,
     /// The decision (R8).
     #[serde(flatten)]
@@ -35,32 +80,86 @@ pub struct Assessment {
     pub exit_code: u8,
 }
 
-impl Assessment {
-    fn new(path: &Path, kind: Option<StateKind>, rev: Option<String>, decision: Decision) -> Assessment {
-        Assessment { path: path.to_owned(), kind, rev, exit_code: decision.rule.exit_code(), decision }
+impl StateFile {
+    /// Reads the state file at `path`, and looks at what is around it.
+    pub fn read(path: &Path) -> StateFile {
+        let (rev, content) = match update::read(path) {
+            Ok(snapshot) => {
+                let rev = snapshot.rev.clone();
+                let content = match snapshot.facts {
+                    Some(facts) => Content::of(path, snapshot.document(path), facts.modified),
+                    None => Content::Unreadable { code: "missing", why: "there is no such file".into() },
+                };
+                (Some(rev), content)
+            }
+            Err(failure) => (None, Content::unreadable(path, &failure)),
+        };
+        let (kind, surroundings) = match &content {
+            Content::Document { document, .. } => {
+                let kind = StateKind::of(path, document.root());
+                (kind, surroundings(path, kind, document))
+            }
+            _ => (StateKind::by_name(path), Vec::new()),
+        };
+        StateFile { path: path.to_owned(), kind, rev, content, surroundings }
+    }
+
+    /// A document as if it stood in the file at `path`, around which nothing is looked at.
+    pub fn of(path: &Path, document: Document, modified: SystemTime) -> StateFile {
+        let kind = StateKind::of(path, document.root());
+        let content = Content::Document { document, modified };
+        StateFile { path: path.to_owned(), kind, rev: None, content, surroundings: Vec::new() }
+    }
+
+    /// Decides about the run, by this clock.
+    pub fn assess(&self, clock: &Clock) -> Assessment {
+        let mut decision = match &self.content {
+            Content::Document { document, modified } => {
+                recovery::decide(document.root(), self.kind, *modified, clock)
+            }
+            Content::Corrupt { fault, modified } => recovery::corrupt(fault, *modified, clock),
+            Content::Unreadable { code, why } => recovery::unreadable(code, why),
+        };
+        decision.reasons.extend(self.surroundings.iter().cloned());
+        Assessment {
+            path: self.path.clone(),
+            kind: self.kind,
+            rev: self.rev.clone(),
+            exit_code: decision.rule.exit_code(),
+            decision,
+        }
     }
 }
 
-/// Reads the state file at `path` and decides about its run.
-pub fn assess(path: &Path, clock: &Clock) -> Assessment {
-    match update::read(path) {
-        Ok(Snapshot { text, rev, facts: Some(facts) }) => {
-            let snapshot = Snapshot { text, rev: rev.clone(), facts: Some(facts) };
-            let (kind, decision) = match snapshot.document(path) {
-                Ok(document) => decide(path, &document, facts.modified, clock),
-                Err(failure) => {
-                    (StateKind::by_name(path), damaged(path, &failure, Some(facts.modified), clock))
-                }
-            };
-            Assessment::new(path, kind, Some(rev), decision)
+impl Content {
+    fn of(path: &Path, document: Result<Document, Error>, modified: SystemTime) -> Content {
+        match document {
+            Ok(document) => Content::Document { document, modified },
+            Err(Error::Corrupt { reason, .. }) => Content::Corrupt { fault: reason, modified },
+            Err(failure) => Content::unreadable(path, &failure),
         }
-        Ok(Snapshot { rev, facts: None, .. }) => {
-            let decision = recovery::unreadable("missing", "there is no such file", clock);
-            Assessment::new(path, StateKind::by_name(path), Some(rev), decision)
+    }
+
+    fn unreadable(path: &Path, failure: &Error) -> Content {
+        let message = failure.to_string();
+        // Which file it is stands beside the decision.
+        let about_the_file = format!("{}: ", path.display());
+        let why = message.strip_prefix(&about_the_file).unwrap_or(&message).to_owned();
+        Content::Unreadable { code: "unreadable", why }
+    }
+}
+
+/// What the place of a run has to say: it was moved out of the scope root that it records (P5).
+fn surroundings(path: &Path, kind: Option<StateKind>, document: &Document) -> Vec<Reason> {
+    let recorded = document.root().get("scope_root_dir").and_then(Value::as_str);
+    match (kind, recorded) {
+        (Some(StateKind::Pipeline), Some(recorded)) => {
+            let scope = scope::of_file(path, Some(&recorded));
+            let reason =
+                |mismatch: Mismatch| Reason::at("scope-mismatch", "/scope_root_dir", mismatch.to_string());
+            scope.mismatch.map(reason).into_iter().collect()
         }
-        Err(failure) => {
-            Assessment::new(path, StateKind::by_name(path), None, damaged(path, &failure, None, clock))
-        }
+        _ => Vec::new(),
     }
 }
 
@@ -69,33 +168,63 @@ pub fn worst_exit_code(assessments: &[Assessment]) -> u8 {
     assessments.iter().map(|assessment| assessment.exit_code).max().unwrap_or(0)
 }
 
-/// Finds the pipeline runs below the scope roots of all tiers, in both layouts, of the workspaces and of the home
-/// folder (P4), and decides about each (R8); sorted by root and path.
-///
-/// Run folders named `edit-*` are left out, and so are folders without a `pipeline-state.json`. A folder that cannot
-/// be listed may hide runs: it is assessed as unreadable itself.
-pub fn scan(workspaces: &[PathBuf], home: Option<&Path>, clock: &Clock) -> Vec<Assessment> {
-    let below_workspaces = workspaces.iter().flat_map(|workspace| scope_roots(Some(workspace), None));
-    let mut roots: Vec<PathBuf> = Vec::new();
-    for root in below_workspaces.chain(scope_roots(None, home)) {
-        let root = root.runs_folder();
-        if !roots.contains(&root) {
-            roots.push(root);
-        }
-    }
-    roots.iter().flat_map(|root| scan_root(root, clock)).collect()
+/// Where to look for runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// The workspaces.
+    pub workspaces: Vec<PathBuf>,
+    /// The home folder, with the runs that belong to no workspace; `None` leaves those out.
+    pub home: Option<PathBuf>,
 }
 
-/// Decides about every `{P}/{runId}` below a folder `temp`.
-fn scan_root(temp: &Path, clock: &Clock) -> Vec<Assessment> {
+/// The home folder of who runs this: `HOME`, where the system has no other way.
+pub fn home_folder() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
+}
+
+/// Decides about every run that [`find`] finds (R8).
+///
+/// # Errors
+/// [`Error::Io`] for a workspace that cannot be listed: a mistyped one has no runs, which must not pass for an answer.
+pub fn scan(places: &Places, clock: &Clock) -> Result<Vec<Assessment>, Error> {
+    Ok(find(places)?.iter().map(|file| file.assess(clock)).collect())
+}
+
+/// Finds the pipeline runs below the scope roots of all tiers, in both layouts, of the workspaces and of the home
+/// folder (P4), and reads each; sorted by root and path.
+///
+/// Run folders named `edit-*` are left out, and so are folders without a `pipeline-state.json`. A folder that cannot
+/// be listed may hide runs: it is in the list itself, as unreadable.
+///
+/// # Errors
+/// As [`scan`].
+pub fn find(places: &Places) -> Result<Vec<StateFile>, Error> {
+    for workspace in &places.workspaces {
+        fs::read_dir(workspace)
+            .map_err(|error| Error::io(workspace, "look for runs below this folder", "readdir", error))?;
+    }
+    let below_workspaces = places.workspaces.iter().flat_map(|workspace| scope_roots(Some(workspace), None));
     let mut found = Vec::new();
-    for pipeline in folders_in(temp, &mut found, clock) {
-        for run in folders_in(&pipeline, &mut found, clock) {
-            let is_edit =
-                run.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(EDIT.as_bytes()));
+    let mut seen = HashSet::new();
+    for root in below_workspaces.chain(scope_roots(None, places.home.as_deref())) {
+        let root = root.runs_folder();
+        // Two spellings of one folder (`.` and the home folder), or links, hold the same runs.
+        if seen.insert(fs::canonicalize(&root).unwrap_or(root.clone())) {
+            found.extend(find_below(&root));
+        }
+    }
+    Ok(found)
+}
+
+/// Reads every `{P}/{runId}/pipeline-state.json` below a folder `temp`.
+fn find_below(temp: &Path) -> Vec<StateFile> {
+    let mut found = Vec::new();
+    for pipeline in folders_in(temp, &mut found) {
+        for run in folders_in(&pipeline, &mut found) {
+            let name = run.file_name().unwrap_or_default().as_encoded_bytes();
             let state = run.join(STATE_FILE);
-            if !is_edit && is_there(&state) {
-                found.push(assess(&state, clock));
+            if !name.starts_with(EDIT) && is_there(&state) {
+                found.push(StateFile::read(&state));
             }
         }
     }
@@ -103,18 +232,24 @@ fn scan_root(temp: &Path, clock: &Clock) -> Vec<Assessment> {
 }
 
 /// What the names of run folders begin with that hold an edit of the pipeline itself, and no run (R8).
-const EDIT: &str = "edit-";
+const EDIT: &[u8] = b"edit-";
 
-/// The folders in `folder`, and in what links lead to, sorted. That there is none is usual; that it cannot be listed is
-/// noted in `unlisted`.
-fn folders_in(folder: &Path, unlisted: &mut Vec<Assessment>, clock: &Clock) -> Vec<PathBuf> {
+/// The folders in `folder`, and what links to folders lead to, sorted. That there is none is usual; that it cannot be
+/// listed is noted in `unlisted`.
+fn folders_in(folder: &Path, unlisted: &mut Vec<StateFile>) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut folders: Vec<PathBuf> = match entries {
         Ok(entries) => entries.iter().map(fs::DirEntry::path).filter(|path| path.is_dir()).collect(),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Vec::new(),
         Err(error) => {
             let failure = Error::io(folder, "list the runs in it", "readdir", error);
-            unlisted.push(Assessment::new(folder, None, None, damaged(folder, &failure, None, clock)));
+            unlisted.push(StateFile {
+                path: folder.to_owned(),
+                kind: None,
+                rev: None,
+                content: Content::unreadable(folder, &failure),
+                surroundings: Vec::new(),
+            });
             Vec::new()
         }
     };
@@ -125,34 +260,6 @@ fn folders_in(folder: &Path, unlisted: &mut Vec<Assessment>, clock: &Clock) -> V
 /// Whether a name stands for something, be it a link that leads nowhere or in a folder that hides its files.
 fn is_there(path: &Path) -> bool {
     !fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
-}
-
-/// Decides about a document, and which kind it is of.
-fn decide(
-    path: &Path,
-    document: &Document,
-    modified: SystemTime,
-    clock: &Clock,
-) -> (Option<StateKind>, Decision) {
-    let kind = StateKind::of(path, document.root());
-    (kind, recovery::decide(document.root(), kind, modified, clock))
-}
-
-/// What R5 has to say about a file that is corrupt or cannot be read.
-fn damaged(path: &Path, failure: &Error, modified: Option<SystemTime>, clock: &Clock) -> Decision {
-    match failure {
-        Error::Corrupt { reason, .. } => recovery::corrupt(reason, modified, clock),
-        failure => {
-            let message = failure.to_string();
-            // Which file it is stands beside the decision.
-            let about_the_file = format!("{}: ", path.display());
-            recovery::unreadable(
-                "unreadable",
-                message.strip_prefix(&about_the_file).unwrap_or(&message),
-                clock,
-            )
-        }
-    }
 }
 
 fn path_as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {

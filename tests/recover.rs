@@ -133,6 +133,27 @@ fn a_decision_is_one_json_object_of_the_files() {
     );
 }
 
+#[test]
+fn a_run_that_was_moved_out_of_its_scope_root_is_told() {
+    let folder = Folder::new();
+    let run = r#"{"status":"completed","scope_root_dir":".agents/codex"}"#;
+    let stays = state(folder.join("w/.agents/codex/superpipelines/temp/p/r/pipeline-state.json"), run);
+    let moved = state(folder.join("w/.claude/superpipelines/temp/p/r/pipeline-state.json"), run);
+    let codes = |file: &Path| -> Vec<Value> {
+        let ran = recover(["--json", text(file)]);
+        assert_eq!(ran.code, Some(0));
+        let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+        report["files"][0]["reasons"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|reason| reason["code"].clone())
+            .collect()
+    };
+    assert_eq!(codes(&stays), ["completed"]);
+    assert_eq!(codes(&moved), ["completed", "scope-mismatch"]);
+}
+
 /// Where runs lie below a workspace and below a home folder (P4).
 const ROOTS: [&str; 12] = [
     "workspace/.superpipelines/temp",
@@ -267,7 +288,9 @@ fn a_workspace_that_is_not_there_is_an_error_and_one_without_runs_is_not() {
     assert_eq!(ran, Ran { code: Some(0), stdout: String::new(), stderr: String::new() });
     let nowhere = folder.join("nowhere");
     let ran = recover(["--no-user", "--scan", text(&nowhere)]);
-    let message =
-        format!("pipestate: {}: cannot scan this folder: no such file or directory\n", text(&nowhere));
+    let message = format!(
+        "pipestate: {}: cannot look for runs below this folder: no such file or directory\n",
+        text(&nowhere)
+    );
     assert_eq!(ran, Ran { code: Some(3), stdout: String::new(), stderr: message });
 }

@@ -20,7 +20,7 @@ pub struct EditOptions {
     /// Do not wait for the disk: faster, but a power cut may take the write back
     #[arg(long)]
     no_fsync: bool,
-    /// How long to wait for another writer, in milliseconds; 0 tries once [env: PIPESTATE_LOCK_TIMEOUT_MS] [default: 10000]
+    /// Milliseconds to wait for the lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]
     #[arg(long, value_name = "MS")]
     lock_timeout: Option<u64>,
 }

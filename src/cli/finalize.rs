@@ -15,8 +15,7 @@ use crate::pipeline::transition;
 #[command(help_template = super::HELP)]
 #[command(before_help = "\
 Examples:
-  pipestate finalize pipeline-state.json     exit 0: completed, now or before; 1: not all phases are done, or it stopped
-")]
+  pipestate finalize pipeline-state.json     exit 0: completed, now or before; 1: not all phases are done, or it stopped")]
 pub struct Finalize {
     #[command(flatten)]
     edit: EditOptions,

@@ -19,8 +19,7 @@ use crate::pipeline::tiers::{Layout, Tier};
 #[command(before_help = "\
 Examples:
   pipestate init --name docs --pattern 2 --tier tier_1 --phase plan:planner --phase write
-  pipestate init --name docs --pattern 1 --tier tier_1d --layout legacy --profile profile.json
-")]
+  pipestate init --name docs --pattern 1 --tier tier_1d --layout legacy --profile profile.json")]
 pub struct Init {
     /// The pipeline's name: a-z, 0-9 and -, at most 48 of them
     #[arg(long)]

@@ -14,6 +14,7 @@ mod resume;
 #[cfg_attr(unix, path = "signals/unix.rs")]
 #[cfg_attr(not(unix), path = "signals/other.rs")]
 mod signals;
+mod status;
 mod unlock;
 mod validate;
 mod write;
@@ -30,8 +31,7 @@ pub use output::to_object as error_object;
 const HELP: &str = "\
 {about}
 
-{before-help}
-{usage-heading} {usage}
+{before-help}{usage-heading} {usage}
 
 {all-args}{after-help}";
 
@@ -45,7 +45,7 @@ Examples:
   pipestate get agent-state.json /phases/4/status                  print one value
   pipestate unlock agent-state.json                                who holds the lock? remove a dead one's
   pipestate recover --scan .                                       which runs crashed, and what to do about them
-")]
+  pipestate status --watch pipeline-state.json                     look on until the run ends")]
 #[command(after_help = exit_codes())]
 struct Arguments {
     #[command(subcommand)]
@@ -61,6 +61,7 @@ enum Command {
     Init(init::Init),
     Phase(phase::Phase),
     Recover(recover::Recover),
+    Status(status::Status),
     Resume(resume::Resume),
     Finalize(finalize::Finalize),
 }
@@ -98,6 +99,7 @@ impl Command {
             Command::Init(init) => init.json,
             Command::Phase(phase) => phase.json,
             Command::Recover(recover) => recover.json,
+            Command::Status(status) => status.json,
             Command::Resume(resume) => resume.json,
             Command::Finalize(finalize) => finalize.json,
         }
@@ -112,6 +114,7 @@ impl Command {
             Command::Init(init) => init.run(program, output),
             Command::Phase(phase) => phase.run(program, output),
             Command::Recover(recover) => recover.run(output),
+            Command::Status(status) => status.run(output),
             Command::Resume(resume) => resume.run(program, output),
             Command::Finalize(finalize) => finalize.run(program, output),
         }

@@ -18,8 +18,7 @@ use crate::pipeline::transition::{self, PhaseStatus, Transition};
 Examples:
   pipestate phase pipeline-state.json 2 --status running
   pipestate phase pipeline-state.json 2 --status done --output docs/plan.md --output docs/risks.md
-  pipestate phase pipeline-state.json 2 --status failed --error 'the tests do not compile'
-")]
+  pipestate phase pipeline-state.json 2 --status failed --error 'the tests do not compile'")]
 pub struct Phase {
     /// The state file
     file: PathBuf,

@@ -10,7 +10,8 @@ use serde_json::json;
 use super::output::Output;
 use crate::error::Error;
 use crate::recovery::{Clock, STALE_AFTER};
-use crate::runs::{self, Assessment};
+use crate::runs::{self, Assessment, Places, StateFile};
+use crate::text::one_line;
 use crate::time::{self, Moment};
 
 /// Say what to do about a run that is found: refuse, ask, skip, stop or escalate, and why
@@ -20,8 +21,7 @@ use crate::time::{self, Moment};
 Examples:
   pipestate recover pipeline-state.json     one run: exit 0 completed, 1 any other, 3 damaged
   pipestate recover --scan .                every run of all tiers below this workspace and the home folder
-  pipestate recover --scan . | grep '^ask'  those that have crashed
-")]
+  pipestate recover --scan . | grep '^ask'  those that have crashed")]
 pub struct Recover {
     /// Find the runs of these workspaces and of the home folder, below the scope roots of all tiers
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "files")]
@@ -64,27 +64,16 @@ impl Recover {
     pub fn run(self, output: &mut Output) -> Result<u8, Error> {
         let clock = self.clock.read();
         let found = if self.scan.is_empty() {
-            self.files.iter().map(|file| runs::assess(file, &clock)).collect()
+            self.files.iter().map(|file| StateFile::read(file).assess(&clock)).collect()
         } else {
-            self.scan.iter().try_for_each(|workspace| must_be_folder(workspace))?;
-            let home = if self.no_user { None } else { self.home.or_else(home) };
-            runs::scan(&self.scan, home.as_deref(), &clock)
+            let home = if self.no_user { None } else { self.home.or_else(runs::home_folder) };
+            runs::scan(&Places { workspaces: self.scan, home }, &clock)?
         };
         let code = runs::worst_exit_code(&found);
-        let lines: Vec<String> = found.iter().map(line).collect();
+        let lines: String = found.iter().map(|found| one_line(&line(found)) + "\n").collect();
         output.results(code == 0, json!({ "files": found }), &lines)?;
         Ok(code)
     }
-}
-
-/// A mistyped workspace has no runs, which must not pass for an answer.
-fn must_be_folder(path: &PathBuf) -> Result<(), Error> {
-    std::fs::read_dir(path).map(drop).map_err(|error| Error::io(path, "scan this folder", "readdir", error))
-}
-
-/// The home folder of who runs this.
-fn home() -> Option<PathBuf> {
-    std::env::home_dir().filter(|home| !home.as_os_str().is_empty())
 }
 
 /// `ask R2 running 3h12m FILE: reason; reason; choices: resume, restart, abort`: the first four without blanks in them.

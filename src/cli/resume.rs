@@ -21,8 +21,7 @@ use crate::pipeline::tiers::Tier;
 #[command(before_help = "\
 Examples:
   pipestate resume --tier tier_1 --confirm pipeline-state.json                         a human has said yes
-  pipestate resume --tier tier_2 --profile cursor.json --confirm pipeline-state.json   under another tier
-")]
+  pipestate resume --tier tier_2 --profile cursor.json --confirm pipeline-state.json   under another tier")]
 pub struct Resume {
     /// The tier that the run goes on under
     #[arg(long, value_parser = tier)]

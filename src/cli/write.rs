@@ -19,16 +19,15 @@ Examples:
   echo '{\"currentPhase\":4,\"phases\":{\"4\":{\"status\":\"running\"}}}' | pipestate write agent-state.json
   printf '%s' \"$NEW_STATE\" | pipestate write --replace agent-state.json
   rev=$(pipestate get --rev agent-state.json)
-  echo '{\"attempt\":2}' | pipestate write --if-match \"$rev\" agent-state.json
-")]
+  echo '{\"attempt\":2}' | pipestate write --if-match \"$rev\" agent-state.json")]
 pub struct Write {
-    /// Store the document as a whole instead of merging it; the only way to write over a file that does not parse
+    /// Store the document as a whole, also over a file that does not parse
     #[arg(long)]
     replace: bool,
     /// Merge by RFC 7396: null deletes a key, arrays are replaced
     #[arg(long, conflicts_with = "replace")]
     merge_patch: bool,
-    /// Write only if the file still has this revision (`none`: only if there is no file); else exit 4
+    /// Write only if the file has this revision (`none`: if there is no file); else exit 4
     #[arg(long, value_name = "REV")]
     if_match: Option<String>,
     /// Write also what never changes after init in a pipeline document (P2, P3), and warn of it

@@ -5,6 +5,7 @@
 //! * [`names`] — the words of the document (V4).
 //! * [`rules`] — what no write may do to it (P2, P3).
 //! * [`init`] — a new run (P1); [`profile`] and [`version`] are what it is stamped with.
+//! * [`surroundings`] — whether scope root, plugin and preferences are still what the document says.
 //! * [`resume`] — taking up a run that has stopped (P6).
 //! * [`transition`] — what becomes of phases and of the run (S2, P7).
 
@@ -15,6 +16,7 @@ pub mod profile;
 pub mod resume;
 pub mod rules;
 pub mod scope;
+pub mod surroundings;
 pub mod tiers;
 pub mod transition;
 pub mod version;

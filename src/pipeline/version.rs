@@ -101,6 +101,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::disallowed_methods)] // a test lays out its own folder
     fn a_manifest_tells_its_version_or_why_not() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("plugin.json");

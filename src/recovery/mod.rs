@@ -229,7 +229,7 @@ pub fn decide(root: Value<'_>, kind: Option<StateKind>, modified: SystemTime, cl
     let is_unfinalised =
         kind == Some(StateKind::Pipeline) && matches!(found, Found::Running { .. }) && is_complete(&phases);
 
-    let mut decision = Decision::by(rule, Some(activity), clock);
+    let mut decision = Decision::by(rule).active(activity, clock);
     decision.status = root.get("status").and_then(Value::as_str).map(String::from);
     if is_unfinalised && rule == Rule::R2 {
         decision.choices.insert(0, Choice::Finalize);
@@ -267,16 +267,16 @@ pub fn decide(root: Value<'_>, kind: Option<StateKind>, modified: SystemTime, cl
 }
 
 /// Decides about a file whose content is no state document (R5): `fault` says what it is.
-pub fn corrupt(fault: &str, modified: Option<SystemTime>, clock: &Clock) -> Decision {
-    let activity = modified.map(|time| Activity { at: time::instant(time), source: MTIME.to_owned() });
-    let mut decision = Decision::by(Rule::R5, activity, clock);
+pub fn corrupt(fault: &str, modified: SystemTime, clock: &Clock) -> Decision {
+    let activity = Activity { at: time::instant(modified), source: MTIME.to_owned() };
+    let mut decision = Decision::by(Rule::R5).active(activity, clock);
     decision.reasons.push(Reason::new("corrupt", format!("{fault}; never resume from it")));
     decision
 }
 
 /// Decides about a file that cannot be read, which may hold anything (R5): `code` and `why` say what is in the way.
-pub fn unreadable(code: &'static str, why: &str, clock: &Clock) -> Decision {
-    let mut decision = Decision::by(Rule::R5, None, clock);
+pub fn unreadable(code: &'static str, why: &str) -> Decision {
+    let mut decision = Decision::by(Rule::R5);
     decision.reasons.push(Reason::new(code, why));
     decision
 }
@@ -296,17 +296,23 @@ impl Decision {
         }
     }
 
-    fn by(rule: Rule, last_active: Option<Activity>, clock: &Clock) -> Decision {
+    fn by(rule: Rule) -> Decision {
         Decision {
             rule,
             status: None,
             action: rule.action(),
             choices: rule.choices().to_vec(),
             auto_resume: false,
-            age: last_active.as_ref().map(|activity| activity.age(clock.now)),
-            last_active,
+            age: None,
+            last_active: None,
             reasons: Vec::new(),
         }
+    }
+
+    fn active(mut self, last: Activity, clock: &Clock) -> Decision {
+        self.age = Some(last.age(clock.now));
+        self.last_active = Some(last);
+        self
     }
 }
 

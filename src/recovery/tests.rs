@@ -360,7 +360,7 @@ fn a_damaged_file_calls_a_human_and_is_never_resumed() {
         reasons: vec![reason],
     };
     assert_eq!(
-        corrupt("it is empty", Some(modified()), &now),
+        corrupt("it is empty", modified(), &now),
         decision(
             Some(Duration::from_secs(30)),
             Some(Activity { at: at(MODIFIED), source: "mtime".into() }),
@@ -368,7 +368,7 @@ fn a_damaged_file_calls_a_human_and_is_never_resumed() {
         )
     );
     assert_eq!(
-        unreadable("unreadable", "permission denied", &now),
+        unreadable("unreadable", "permission denied"),
         decision(None, None, Reason::new("unreadable", "permission denied"))
     );
 }
