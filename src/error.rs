@@ -142,6 +142,19 @@ pub enum Error {
         actual: String,
     },
 
+    /// A loop has no attempts left; the run is halted (S4).
+    #[error(
+        "{}: loop {name} has no attempts left and the run is halted; a human gives it new ones with \
+         `pipestate attempt --loop {name} --reset`",
+        .path.display()
+    )]
+    LoopExhausted {
+        /// The state file.
+        path: PathBuf,
+        /// The loop.
+        name: String,
+    },
+
     /// No task is called so (T3).
     #[error("{}: there is no task {}; `pipestate task list` tells which there are", .root.display(), quoted(.name))]
     NoTask {
@@ -234,6 +247,7 @@ impl Error {
             Error::InvalidJson { .. } | Error::NotAnObject { .. } => "ERR_PIPESTATE_INVALID",
             Error::Refused { .. }
             | Error::NotThere { .. }
+            | Error::LoopExhausted { .. }
             | Error::NoTask { .. }
             | Error::AmbiguousTask { .. }
             | Error::OutsideRoot { .. } => "ERR_PIPESTATE_REFUSED",
@@ -256,6 +270,7 @@ impl Error {
             | Error::NotAnObject { .. }
             | Error::Refused { .. }
             | Error::NotThere { .. }
+            | Error::LoopExhausted { .. }
             | Error::NoTask { .. }
             | Error::AmbiguousTask { .. }
             | Error::OutsideRoot { .. } => 1,
@@ -282,6 +297,7 @@ impl Error {
             | Error::LockLost { path }
             | Error::LockAlive { path, .. }
             | Error::Io { path, .. }
+            | Error::LoopExhausted { path, .. }
             | Error::NoTask { root: path, .. }
             | Error::AmbiguousTask { root: path, .. }
             | Error::OutsideRoot { path, .. }

@@ -15,6 +15,7 @@ use super::state::Identity;
 use super::{edit, refusal, tell_log};
 use crate::document::{Kind, Value};
 use crate::error::Error;
+use crate::lock;
 use crate::merge::Refusal;
 use crate::pipeline::object::Object;
 use crate::recovery::{Clock, Rule};
@@ -25,7 +26,7 @@ const MOST_PLANS: usize = 10;
 
 /// Starts the run of the document at `path` by its plan.
 ///
-/// `clock` is read for every plan; `by` is who resumes, as the document records it.
+/// `clock` is read for every plan.
 ///
 /// # Errors
 /// [`Error::Refused`] where the plan has obstacles or the document is unsafe, naming the first; [`Error::Corrupt`]; those of
@@ -34,10 +35,10 @@ pub fn start(
     path: &Path,
     clock: &dyn Fn() -> Clock,
     max_phase: u32,
-    by: &str,
     options: &WriteOptions,
     caller: Caller,
 ) -> Result<(Plan, Written), Error> {
+    let by = format!("{}, process {} on {}", caller.program, std::process::id(), lock::host());
     let mut tries = 0;
     loop {
         tries += 1;
@@ -48,7 +49,7 @@ pub fn start(
         };
         permit(&plan).map_err(|refusal| refusal.of(path))?;
         let exactly = WriteOptions { if_match: Some(plan.rev.clone()), ..options.clone() };
-        match edit(path, &exactly, caller, &mut |root| claim(root, now.now, by).map(Some)) {
+        match edit(path, &exactly, caller, &mut |root| claim(root, now.now, &by).map(Some)) {
             Err(Error::Conflict { .. }) if tries < MOST_PLANS => {}
             Err(error) => return Err(error),
             Ok(mut written) => {

@@ -272,10 +272,10 @@ pub fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-<<<<<<< HEAD
 /// Appends `bytes` to `file`, which is open for appending, in one write. Cut short, by a full disk, it is undone, unless
 /// another has appended since.
 pub fn append_whole(file: &File, bytes: &[u8]) -> io::Result<()> {
+    refuse_beyond_limit(facts(file)?.size + bytes.len() as u64)?;
     let written = retry_on_intr(|| rustix::io::write(file, bytes))?;
     if written == bytes.len() {
         return Ok(());
@@ -294,14 +294,15 @@ pub fn last_byte(file: &File, size: u64) -> io::Result<u8> {
     match retry_on_intr(|| rustix::io::pread(file, &mut byte, size - 1))? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()), // cut since
         _ => Ok(byte[0]),
-=======
+    }
+}
+
 /// Fails where a file of `size` bytes is larger than this process may write (`ulimit -f`). The kernel would send SIGXFSZ,
 /// which ends the process, in Node the host's, with a lock and a temporary file left behind.
 fn refuse_beyond_limit(size: u64) -> io::Result<()> {
     match rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
         Some(limit) if size > limit => Err(Errno::FBIG.into()),
         _ => Ok(()),
->>>>>>> 4c27294eb09784799d35f39448f878b114cd0088
     }
 }
 
