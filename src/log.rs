@@ -14,6 +14,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
@@ -30,6 +31,9 @@ pub const LOG_FILE: &str = "agent-log.md";
 
 /// As long as an entry may be.
 pub const MOST_BYTES: usize = 1 << 16;
+
+/// Who does not wait for a state's lock waits for the log's, which nobody holds for longer than an append takes.
+const LEAST_WINDOW: Duration = Duration::from_secs(1);
 
 /// Appends a line that tells what happened at `at`; a list item, because consecutive lines are one paragraph of Markdown.
 pub fn append_line(
@@ -54,7 +58,8 @@ pub fn append(log: &Path, entry: &str, options: &WriteOptions, caller: Caller) -
     }
     place::refuse_plugin_root(log)?;
     let place = Arc::new(Place::find(log, Missing::Fail)?);
-    let lock = lock::acquire(&place, caller.program, options.lock_timeout, caller.interrupted)?;
+    let window = options.lock_timeout.max(LEAST_WINDOW);
+    let lock = lock::acquire(&place, caller.program, window, caller.interrupted)?;
     append_locked(&place, entry, options.durability)?;
     let _ = lock.release(); // a lock that stays is a dead one's, and hinders nobody
     Ok(())

@@ -21,6 +21,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::agent::git;
 use crate::agent::state::{self, Identity};
 use crate::atomic::{self, Durability, Replaced};
 use crate::document::Value;
@@ -66,6 +67,17 @@ pub struct Repository {
     pub worktree: Option<PathBuf>,
     /// The branch in it.
     pub branch: Option<String>,
+}
+
+impl Repository {
+    /// The repository that `folder` lies in, also when that is in a worktree of it; `None` outside of any.
+    pub fn around(folder: &Path) -> Option<Repository> {
+        let answer = git::ask(folder, ["rev-parse", "--path-format=absolute", "--git-common-dir"]).ok()?;
+        let git_folder = git::path_in(&answer);
+        let is_inside = git_folder.file_name().is_some_and(|name| name == ".git");
+        let path = if is_inside { git_folder.parent()?.to_owned() } else { git_folder };
+        Some(Repository { path: Some(path), ..Repository::default() })
+    }
 }
 
 /// What a task is made of.

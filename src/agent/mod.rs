@@ -13,7 +13,7 @@
 
 pub mod attempt;
 pub mod files;
-mod git;
+pub mod git;
 pub mod halt;
 pub mod handoff;
 pub mod hooks;
@@ -25,6 +25,10 @@ pub mod state;
 pub mod transition;
 pub mod worktree;
 
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+
 use crate::document::Value;
 use crate::error::Error;
 use crate::kind::StateKind;
@@ -32,7 +36,6 @@ use crate::log;
 use crate::merge::{Patch, Refusal};
 use crate::pipeline::object::Object;
 use crate::update::{self, Caller, Current, WriteOptions, Written};
-use std::path::{Path, PathBuf};
 
 /// The log beside the state file that was written.
 fn log_of(written: &Written) -> PathBuf {
@@ -69,7 +72,7 @@ fn refusal(pointer: impl Into<String>, reason: impl Into<String>) -> Refusal {
 /// Appends a line to the log of a run whose state is written. That it cannot be is a warning: the state is what counts.
 fn tell_log(
     written: &mut Written,
-    at: chrono::DateTime<chrono::Utc>,
+    at: DateTime<Utc>,
     line: &str,
     options: &WriteOptions,
     caller: Caller,

@@ -146,13 +146,14 @@ fn inside_prose(text: &[u8]) -> Option<(Document, Vec<Finding>)> {
     let before = text[..*start].trim_ascii();
     let after = text[start + document.text().len()..].trim_ascii();
     let mut wrapping = Vec::new();
-    let fenced = before.ends_with(b"```") || before.ends_with(b"```json") || before.ends_with(b"```JSON");
-    let (before, after) = if fenced {
-        wrapping.push(Finding::error("result-code-fence", "", "the JSON stands in a code fence; give it bare"));
-        let fence = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |line| line + 1);
-        (before[..fence].trim_ascii(), after.strip_prefix(b"```").unwrap_or(after).trim_ascii())
-    } else {
-        (before, after)
+    let fence = ["```json", "```JSON", "```"].iter().find_map(|fence| before.strip_suffix(fence.as_bytes()));
+    let (before, after) = match fence {
+        Some(before) => {
+            let message = "the JSON stands in a code fence; give it bare";
+            wrapping.push(Finding::error("result-code-fence", "", message));
+            (before.trim_ascii(), after.strip_prefix(b"```").unwrap_or(after).trim_ascii())
+        }
+        None => (before, after),
     };
     let what = match (before.is_empty(), after.is_empty()) {
         (true, true) => None,

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use chrono::Utc;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::edit::{EditOptions, as_caller, with_write};
-use super::output::{Output, to_object};
+use super::output::Output;
 use crate::agent::halt::{self, Cause, Halted};
 use crate::agent::hooks::Hooks;
 use crate::error::Error;
@@ -70,14 +70,5 @@ pub fn tell(output: &mut Output, halted: &Halted, refused: Option<&Error>) -> u8
         }
         (Err(error), _) => output.failure_with(error, more),
         (Ok(_), Some(error)) => output.failure_with(error, more),
-    }
-}
-
-/// A halt as one object, also for JavaScript.
-pub fn to_value(halted: &Halted) -> Value {
-    let more = json!({ "line": halted.line, "hooks": halted.hooks, "warnings": halted.warnings });
-    match &halted.written {
-        Ok(written) => with_write(written, more),
-        Err(error) => json!({ "line": halted.line, "hooks": halted.hooks, "error": to_object(error) }),
     }
 }

@@ -1,6 +1,6 @@
 //! `pipestate task`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chrono::Utc;
 use clap::{Args, Subcommand};
@@ -38,7 +38,8 @@ struct New {
     /// The project [default: the base name of the repository]
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// The repository; with --worktree and --branch once for each of several
+    /// The repository; once for each of several, with its --worktree and --branch [default: the one around us, unless
+    /// --project is given]
     #[arg(long, value_name = "DIR")]
     repo: Vec<PathBuf>,
     /// The worktree that is made of it; a relative one starts at the repository
@@ -126,7 +127,10 @@ impl TaskCommand {
 
 impl New {
     fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
-        let repositories = pair(self.repo, self.worktree, self.branch)?;
+        let mut repositories = pair(self.repo, self.worktree, self.branch)?;
+        if repositories.is_empty() && self.project.is_none() {
+            repositories.extend(Repository::around(Path::new(".")));
+        }
         let options = self.edit.read()?;
         let logs = self.logs.root()?;
         let new =
