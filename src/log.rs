@@ -79,10 +79,7 @@ fn append_locked(place: &Arc<Place>, entry: &str, durability: Durability) -> Res
     if durability == Durability::Durable {
         disk::sync_file(&file).map_err(failed("fsync"))?;
         if created {
-            place
-                .folder
-                .sync()
-                .map_err(|source| Error::NotDurable { path: place.path.clone(), source })?;
+            place.folder.sync().map_err(|source| Error::NotDurable { path: place.path.clone(), source })?;
         }
     }
     Ok(())

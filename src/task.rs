@@ -54,7 +54,9 @@ pub fn logs_root(asked: Option<PathBuf>) -> Result<PathBuf, Error> {
     let variable = || std::env::var_os(LOGS_VARIABLE).filter(|root| !root.is_empty()).map(PathBuf::from);
     let home = || std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
     asked.or_else(variable).or_else(|| Some(home()?.join(LOGS_BELOW_HOME))).ok_or_else(|| {
-        Error::Usage(format!("there is no home folder for the logs: name their root with --logs-dir or {LOGS_VARIABLE}"))
+        Error::Usage(format!(
+            "there is no home folder for the logs: name their root with --logs-dir or {LOGS_VARIABLE}"
+        ))
     })
 }
 
@@ -268,7 +270,9 @@ fn give_number_locked(
         };
         let text = format!("{id}\n");
         let facts = counter.facts.as_ref();
-        if atomic::replace(place, facts, &[text.as_bytes()], options.durability, &may_commit)? == Replaced::LockLost {
+        if atomic::replace(place, facts, &[text.as_bytes()], options.durability, &may_commit)?
+            == Replaced::LockLost
+        {
             return Ok(None);
         }
         let task = folder.join(id.to_string());
@@ -399,7 +403,10 @@ fn tasks_of(logs: &Path, project: &str) -> Result<Vec<Task>, Error> {
         match (is_task, leads_out) {
             (false, _) => None,
             (true, false) => Some(task.read()),
-            (true, true) => Some(Task { fault: Some("its state is a link that leads out of the logs root".into()), ..task }),
+            (true, true) => Some(Task {
+                fault: Some("its state is a link that leads out of the logs root".into()),
+                ..task
+            }),
         }
     });
     Ok(tasks.collect())

@@ -56,10 +56,25 @@ fn read(file: &Path) -> Value {
 fn a_transition_is_one_write_and_one_line() {
     let folder = Folder::new();
     let file = state(&folder, r#"{"worktreePath":"/w","currentPhase":2,"phases":{"2":{"status":"done"}}}"#);
-    let arguments =
-        ["3", "--status", "running", "--sub-step", "red", "--file", "a.rs", "--file", "/w/b.rs", "--retry-count", "1"];
+    let arguments = [
+        "3",
+        "--status",
+        "running",
+        "--sub-step",
+        "red",
+        "--file",
+        "a.rs",
+        "--file",
+        "/w/b.rs",
+        "--retry-count",
+        "1",
+    ];
     assert_written(&agent("phase", &file, &arguments));
-    assert_written(&agent("phase", &file, &["3", "--status", "completed", "--file", "a.rs", "--file", "c.rs", "--no-log"]));
+    assert_written(&agent(
+        "phase",
+        &file,
+        &["3", "--status", "completed", "--file", "a.rs", "--file", "c.rs", "--no-log"],
+    ));
     assert_eq!(
         read(&file),
         json!({
@@ -169,7 +184,8 @@ fn hooks_are_told_of_a_halt_and_their_failures_do_not_hide_it() {
     let folder = Folder::new();
     let file = state(&folder, r#"{"currentPhase":4}"#);
     let told = folder.join("told");
-    let script = folder.file("hook", "#!/bin/sh\nprintf '%s\\n' \"$@\" >> \"$0.told\"\necho out; echo err >&2; exit 3\n");
+    let script = folder
+        .file("hook", "#!/bin/sh\nprintf '%s\\n' \"$@\" >> \"$0.told\"\necho out; echo err >&2; exit 3\n");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let script = script.to_str().unwrap();
     let hooks = json!([
@@ -190,9 +206,7 @@ fn hooks_are_told_of_a_halt_and_their_failures_do_not_hide_it() {
         )
     );
     let result: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let run = |command: Value, code: Value, stdout: &str, stderr: &str| {
-        json!({ "command": command, "exitCode": code, "stdout": stdout, "stderr": stderr })
-    };
+    let run = |command: Value, code: Value, stdout: &str, stderr: &str| json!({ "command": command, "exitCode": code, "stdout": stdout, "stderr": stderr });
     let path = file.to_str().unwrap();
     assert_eq!(
         result["hooks"],
@@ -231,7 +245,11 @@ fn hooks_of_the_workspace_do_not_run() {
         (outside, 2),
     ] {
         let ran = halt_with_hooks(&file, &hooks, "x");
-        assert_eq!((ran.code, ran.stderr.matches("pipestate: warning: ").count()), (Some(0), count), "{ran:?}");
+        assert_eq!(
+            (ran.code, ran.stderr.matches("pipestate: warning: ").count()),
+            (Some(0), count),
+            "{ran:?}"
+        );
         assert!(ran.stderr.starts_with("HALT phase 4: x - resume with /multi-agent:resume #7\n"));
     }
     assert!(!told.exists());
@@ -241,10 +259,14 @@ fn hooks_of_the_workspace_do_not_run() {
 fn a_loop_has_three_attempts_and_halts_at_the_fourth() {
     let folder = Folder::new();
     let file = state(&folder, r#"{"currentPhase":5,"phases":{}}"#);
-    let attempt = |arguments: &[&str]| agent("attempt", &file, &[&["--loop", "build-fix"], arguments].concat());
+    let attempt =
+        |arguments: &[&str]| agent("attempt", &file, &[&["--loop", "build-fix"], arguments].concat());
     assert_eq!(attempt(&[]), printed("attempt 1 of 3\n"));
     let missing = attempt(&[]);
-    assert_eq!((missing.code, missing.stderr.contains("/loops/build-fix: attempt 2 needs a reflection")), (Some(1), true));
+    assert_eq!(
+        (missing.code, missing.stderr.contains("/loops/build-fix: attempt 2 needs a reflection")),
+        (Some(1), true)
+    );
     assert_eq!(attempt(&["--reflect", "add the import"]), printed("attempt 2 of 3\n"));
     let repeated = attempt(&["--reflect", "Add the import!"]);
     assert_eq!((repeated.code, repeated.stderr.contains("repeats that of attempt 2")), (Some(1), true));
@@ -269,7 +291,11 @@ fn a_loop_has_three_attempts_and_halts_at_the_fourth() {
     let halted = read(&file);
     assert_eq!(halted["haltReason"], "5:loop build-fix has used its 3 attempts");
     assert_eq!(halted["status"], "paused");
-    assert_eq!(agent("attempt", &file, &["--loop", "review-fix"]), printed("attempt 1 of 3\n"), "another loop");
+    assert_eq!(
+        agent("attempt", &file, &["--loop", "review-fix"]),
+        printed("attempt 1 of 3\n"),
+        "another loop"
+    );
     assert_written(&attempt(&["--reset"]));
     assert_eq!(attempt(&[]), printed("attempt 1 of 3\n"));
     assert_eq!(agent("attempt", &file, &["--loop", "a b"]).code, Some(64));
@@ -295,8 +321,20 @@ fn concurrent_asks_get_distinct_numbers() {
 }
 
 const HANDOFF: [&str; 14] = [
-    "--phase", "3", "--name", "dev", "--done", "build green", "--done", "12 tests added", "--remaining", "review",
-    "--open", "none", "--next", "Phase 4 review, subStep start",
+    "--phase",
+    "3",
+    "--name",
+    "dev",
+    "--done",
+    "build green",
+    "--done",
+    "12 tests added",
+    "--remaining",
+    "review",
+    "--open",
+    "none",
+    "--next",
+    "Phase 4 review, subStep start",
 ];
 
 fn handoff(verb: &str, file: &Path, arguments: &[&str]) -> Ran {
@@ -341,8 +379,11 @@ fn a_handoff_is_appended_and_the_latest_is_read_back_as_data() {
     assert_eq!(handoff("latest", &file, &[]), printed(&block));
     let text = fs::read_to_string(&log).unwrap();
     assert!(text.starts_with(&format!("# Task 7\nan open line\n\n{block}\n- 2")), "{text}");
-    let long = handoff("append", &file, &[&HANDOFF[..], &["--decision", "1\n2\n3\n4\n5\n6\n7"]].concat());
-    assert_eq!((long.code, long.stderr.contains("the handoff has 16 lines, and it has at most 15")), (Some(1), true));
+    let long = handoff("append", &file, &[&HANDOFF[..], &["--decision", "1\n2\n3\n4\n5\n6\n7\n8"]].concat());
+    assert_eq!(
+        (long.code, long.stderr.contains("the handoff has 16 lines, and it has at most 15")),
+        (Some(1), true)
+    );
     assert_eq!(fs::read_to_string(&log).unwrap(), text);
 }
 
@@ -376,7 +417,13 @@ fn blocks_and_lines_of_many_writers_are_whole() {
     let shell = r#"for i in $(seq 50); do echo "- foreign $1 $i" >> "$0"; done"#;
     let foreign: Vec<Child> = (0..2)
         .map(|id: u32| {
-            Command::new("sh").args(["-c", shell]).arg(&log).arg(id.to_string()).stdin(Stdio::null()).spawn().unwrap()
+            Command::new("sh")
+                .args(["-c", shell])
+                .arg(&log)
+                .arg(id.to_string())
+                .stdin(Stdio::null())
+                .spawn()
+                .unwrap()
         })
         .collect();
     let ours: Vec<Child> = (0..20)
@@ -408,7 +455,14 @@ fn a_full_disk_leaves_the_log_as_it_was() {
     let log = folder.file("agent-log.md", "x".repeat(1000) + "\n");
     let before = fs::read(&log).unwrap();
     let mut limited = Command::new("sh");
-    limited.args(["-c", r#"ulimit -f 1; exec "$@""#, "sh", env!("CARGO_BIN_EXE_pipestate"), "handoff", "append"]);
+    limited.args([
+        "-c",
+        r#"ulimit -f 1; exec "$@""#,
+        "sh",
+        env!("CARGO_BIN_EXE_pipestate"),
+        "handoff",
+        "append",
+    ]);
     limited.arg(&log).args(HANDOFF);
     let ran = finish(start(limited), "");
     assert_eq!((ran.code, ran.stderr.contains("cannot append to the log")), (Some(3), true), "{ran:?}");
@@ -423,7 +477,8 @@ fn the_files_of_a_phase_are_listed_ready_for_git() {
     fs::write(worktree.join("src/a b.rs"), "").unwrap();
     let listed = ["src/a b.rs", "new\nline", ":(top)x", "-f", "src/a b.rs"];
     let phases = json!({ "4": { "files": listed }, "5": { "files": ["../out"] }, "6": {} });
-    let file = state(&folder, &json!({ "currentPhase": 4, "worktreePath": worktree, "phases": phases }).to_string());
+    let file =
+        state(&folder, &json!({ "currentPhase": 4, "worktreePath": worktree, "phases": phases }).to_string());
     let files = |arguments: &[&str]| agent("files", &file, arguments);
     assert_eq!(files(&["--phase", "4"]), printed("src/a b.rs\n\"new\\nline\"\n./:(top)x\n./-f\n"));
     assert_eq!(files(&["--phase", "4", "-z"]), printed("src/a b.rs\0new\nline\0./:(top)x\0./-f\0"));
@@ -431,7 +486,10 @@ fn the_files_of_a_phase_are_listed_ready_for_git() {
     assert_eq!(files(&["--phase", "4", "--missing", "-z"]), printed("new\nline\0./:(top)x\0./-f\0"));
     assert_eq!(files(&["--phase", "6"]), printed(""));
     let out = files(&["--phase", "5"]);
-    assert_eq!((out.code, out.stderr.contains("/phases/5/files: \"../out\" is no file of the worktree")), (Some(1), true));
+    assert_eq!(
+        (out.code, out.stderr.contains("/phases/5/files: \"../out\" is no file of the worktree")),
+        (Some(1), true)
+    );
     assert_eq!(files(&["--phase", "3"]).code, Some(1));
 }
 
@@ -455,7 +513,8 @@ fn git_takes_back_one_phase_and_no_other() {
         fs::write(worktree.join(name), "new").unwrap();
     }
     let phases = json!({ "2": { "files": ["plan.md"] }, "4": { "files": ["a[1].txt", ":x"] } });
-    let file = state(&folder, &json!({ "currentPhase": 4, "worktreePath": worktree, "phases": phases }).to_string());
+    let file =
+        state(&folder, &json!({ "currentPhase": 4, "worktreePath": worktree, "phases": phases }).to_string());
     let listed = agent("files", &file, &["--phase", "4", "-z"]);
     let list = folder.file("list", listed.stdout);
     let from = format!("--pathspec-from-file={}", list.display());
@@ -467,7 +526,8 @@ fn git_takes_back_one_phase_and_no_other() {
 
 #[test]
 fn a_sub_agents_result_is_checked_and_taken_out_of_prose() {
-    let good = r#"{"status": "complete", "findings": [{"a": 1e400}], "files_changed": [], "blocking": false}"#;
+    let good =
+        r#"{"status": "complete", "findings": [{"a": 1e400}], "files_changed": [], "blocking": false}"#;
     let check = |arguments: &[&str], text: &str| run([&["check-result"], arguments].concat(), text);
     assert_eq!(check(&[], good), printed(""));
     let prose = format!("Done:\n```json\n{good}\n```\n");
@@ -475,8 +535,8 @@ fn a_sub_agents_result_is_checked_and_taken_out_of_prose() {
         check(&[], &prose),
         Ran {
             code: Some(1),
-            stdout: "error the JSON stands in a code fence; give it bare [result-code-fence]\n\
-                     error prose stands before the JSON; give the JSON alone [result-prose]\n"
+            stdout: "error: the JSON stands in a code fence; give it bare [result-code-fence]\n\
+                     error: prose stands before the JSON; give the JSON alone [result-prose]\n"
                 .into(),
             stderr: String::new(),
         }

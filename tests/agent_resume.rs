@@ -59,7 +59,8 @@ fn a_plan_says_where_to_go_on_and_why_and_changes_nothing() {
             } },
         }),
     );
-    let log = "## Handoff - end of Phase 2 (plan) - 2026-01-01T00:00:00Z\n- Next: Phase 3 dev, subStep start\n";
+    let log =
+        "## Handoff - end of Phase 2 (plan) - 2026-01-01T00:00:00Z\n- Next: Phase 3 dev, subStep start\n";
     folder.file("7/agent-log.md", log);
     let before = (fs::read(&file).unwrap(), fs::metadata(&file).unwrap().modified().unwrap());
     assert_eq!(
@@ -73,9 +74,12 @@ reason /phases/3: the current phase 3 is failed, so it is entered again [phase-u
 skip red: it is recorded, and its files exist
 redo green: b.rs is missing
 handoff of phase 2 (plan) at 2026-01-01T00:00:00Z, next: Phase 3 dev, subStep start
+info /worktreePath: no absolute worktree is recorded to look for the listed files in: 2 unchecked [files-unchecked]
+stop R4 /status: is paused: a human decides, and a resume has to be confirmed [paused]
+stop R4 /haltReason: is \"3:x\" [halt-reason]
+stop R4 /phases/3: failed [phase-failed]
 "
-            .to_owned()
-                + &resume(&file, &[]).stdout.lines().skip(6).map(|line| format!("{line}\n")).collect::<String>(),
+            .into(),
             stderr: String::new(),
         }
     );
@@ -136,7 +140,8 @@ fn a_start_takes_the_plan_in_one_write() {
     assert!(log.ends_with("Z Resumed P-1 from Phase 4\n"), "{log}");
     let again = resume(&file, &["--start"]);
     assert_eq!((again.code, again.stderr.contains("a run is at work, start no other")), (Some(1), true));
-    for (status, way_in) in [("completed", false), ("blocked", false), ("failed", true), ("escalated", true)] {
+    for (status, way_in) in [("completed", false), ("blocked", false), ("failed", true), ("escalated", true)]
+    {
         fs::write(&file, json!({ "status": status, "currentPhase": 4, "phases": {} }).to_string()).unwrap();
         assert_eq!(resume(&file, &["--start"]).code, Some(u8::from(!way_in).into()), "{status}");
     }
@@ -234,7 +239,9 @@ fn a_worktree_in_order_is_told_with_its_branch() {
     assert_eq!(plan["worktrees"][0]["branch"], "feature");
     assert_eq!(plan["worktrees"][0]["path"], json!(repository.worktree));
     let ran = resume(&repository.file, &[]);
-    assert!(ran.stdout.contains(&format!("\nworktree {}: clean on feature\n", repository.worktree.display())));
+    assert!(
+        ran.stdout.contains(&format!("\nworktree {}: clean on feature\n", repository.worktree.display()))
+    );
 }
 
 #[test]
@@ -268,7 +275,10 @@ fn a_missing_worktree_is_told_with_what_makes_it_again() {
     repository.assert_not_started();
     let ran = resume(&repository.file, &[]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stdout.contains(&format!("; heal: {} && {} [worktree-missing]\n", heal[0], heal[1])), "{ran:?}");
+    assert!(
+        ran.stdout.contains(&format!("; heal: {} && {} [worktree-missing]\n", heal[0], heal[1])),
+        "{ran:?}"
+    );
     for line in heal {
         assert!(Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status().unwrap().success());
     }
@@ -340,7 +350,10 @@ fn a_stale_index_lock_is_told_and_a_living_one_is_not_called_stale() {
     let remove = [format!("rm {}", lock.display())];
     repository.assert_notes(false, &[("index-lock-stale", &remove)]);
     let told = resume(&repository.file, &[]).stdout;
-    assert!(told.contains("ago by user ") && told.contains("no process has it open and no git works there"), "{told}");
+    assert!(
+        told.contains("ago by user ") && told.contains("no process has it open and no git works there"),
+        "{told}"
+    );
     repository.assert_not_started();
     assert!(lock.exists(), "nothing is healed");
     let mut holder = Command::new("sh")
@@ -350,7 +363,8 @@ fn a_stale_index_lock_is_told_and_a_living_one_is_not_called_stale() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(holder.stdout.take().unwrap()), &mut line).unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(holder.stdout.take().unwrap()), &mut line)
+        .unwrap();
     repository.assert_notes(false, &[("index-lock", &[])]);
     let who = format!("(process {}) has it open", holder.id());
     assert!(resume(&repository.file, &[]).stdout.contains(&who));
@@ -468,17 +482,18 @@ fn a_task_that_is_killed_at_any_step_ends_as_if_it_had_not_been() {
         for mode in ["before", "during"] {
             let game = Game::new();
             assert_eq!(game.play(kill_at, mode), None);
-            let (finished, before) = (game.recorded(), game.work());
+            let (mut finished, before) = (game.recorded(), game.work());
+            if read(&game.state)["phases"]["7"]["status"] == "done" {
+                finished.retain(|unit| unit != "report"); // the last phase always runs, and as a whole
+            }
             assert!(game.play(0, mode).is_some());
             let after = game.work().strip_prefix(&before).unwrap().to_owned();
             let at = format!("killed {mode} command {kill_at}");
             assert_eq!(game.outcome(), expected, "{at}");
-            for unit in finished.iter().filter(|unit| *unit != "report") {
+            for unit in &finished {
                 assert!(!after.contains(&format!("begin {unit}\n")), "{at}: {unit} was done twice\n{after}");
             }
-            for unit in ["red", "green", "report"] {
-                assert!(game.work().contains(&format!("recorded {unit}\n")) || finished.contains(&unit.to_owned()), "{at}");
-            }
+            assert_eq!(game.recorded(), ["red", "green", "report"], "{at}");
         }
     }
 }

@@ -83,9 +83,7 @@ fn several_repositories_are_recorded_each() {
         &["--project", "p", "--repo", "/a", "--branch", "x", "--repo", "/b", "--branch", "y", "T-1"],
     );
     let state: Value = serde_json::from_slice(&fs::read(state_of(&made)).unwrap()).unwrap();
-    let project = |path: &str, name: &str, branch: &str| {
-        json!({ "taskId": 1, "ticket": "T-1", "project": name, "repoPath": path, "worktreePath": null, "branch": branch })
-    };
+    let project = |path: &str, name: &str, branch: &str| json!({ "taskId": 1, "ticket": "T-1", "project": name, "repoPath": path, "worktreePath": null, "branch": branch });
     assert_eq!(state["projects"], json!([project("/a", "a", "x"), project("/b", "b", "y")]));
     assert_eq!((&state["repoPath"], &state["project"]), (&json!("/a"), &json!("p")));
     let unpaired = task(&folder, &["new", "--repo", "/a", "--repo", "/b", "--branch", "x", "T-2"]);

@@ -117,7 +117,9 @@ fn check_name(name: &str) -> Result<(), Error> {
     if (1..=LONGEST).contains(&name.len()) && name.bytes().all(is_word) {
         return Ok(());
     }
-    Err(Error::Usage(format!("the loop {name:?} is no name: it has letters, digits and - _ . only, at most {LONGEST}")))
+    Err(Error::Usage(format!(
+        "the loop {name:?} is no name: it has letters, digits and - _ . only, at most {LONGEST}"
+    )))
 }
 
 /// What an ask is decided to be.
@@ -195,14 +197,14 @@ fn words(text: &str) -> Vec<String> {
 
 /// The attempts that are recorded of a loop.
 fn recorded<'a>(root: Value<'a>, name: &str) -> Result<Option<Value<'a>>, Refusal> {
-    let must_be = |value: Option<Value<'a>>, kind: Kind, pointer: &str| {
-        match value.filter(|value| !value.is_null()) {
-            Some(other) if other.kind() != kind => Err(refusal(
-                pointer,
-                format!("it is {}, and attempts are recorded in {}", other.kind().described(), kind.described()),
-            )),
-            value => Ok(value),
-        }
+    let must_be = |value: Option<Value<'a>>, kind: Kind, pointer: &str| match value
+        .filter(|value| !value.is_null())
+    {
+        Some(other) if other.kind() != kind => Err(refusal(
+            pointer,
+            format!("it is {}, and attempts are recorded in {}", other.kind().described(), kind.described()),
+        )),
+        value => Ok(value),
     };
     let loops = must_be(root.get("loops"), Kind::Object, "/loops")?;
     let record = loops.and_then(|loops| loops.get(name));
@@ -281,9 +283,10 @@ mod tests {
         for reflection in [None, Some("yet another")] {
             let (halted, four) = ask(&state, reflection);
             assert_eq!(four.unwrap_err(), "4:loop build-fix has used its 3 attempts");
-            assert!(halted.contains(
-                r#""status":"paused","haltReason":"4:loop build-fix has used its 3 attempts""#
-            ));
+            assert!(
+                halted
+                    .contains(r#""status":"paused","haltReason":"4:loop build-fix has used its 3 attempts""#)
+            );
         }
     }
 

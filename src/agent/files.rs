@@ -36,7 +36,8 @@ pub fn of_phase(path: &Path, phase: u32) -> Result<Vec<File>, Error> {
     let mut files: Vec<File> = Vec::new();
     for listed in state::files(record) {
         let outside = |why: &str| {
-            refusal(format!("{pointer}/files"), format!("{listed:?} is no file of the worktree: {why}")).of(path)
+            refusal(format!("{pointer}/files"), format!("{listed:?} is no file of the worktree: {why}"))
+                .of(path)
         };
         let below = roots.iter().find_map(|root| Path::new(&listed).strip_prefix(root).ok()?.to_str());
         let relative = inside::relative(below.unwrap_or(&listed)).map_err(outside)?;

@@ -95,13 +95,21 @@ impl Handoff {
     /// # Errors
     /// A refusal that names the number of lines when there are more than [`MOST_LINES`].
     pub fn block(&self, at: DateTime<Utc>) -> Result<String, Refusal> {
-        let heading =
-            format!("{HEADING} - end of Phase {} ({}) - {}", self.phase, one_line(&self.name), log::to_text(at));
+        let heading = format!(
+            "{HEADING} - end of Phase {} ({}) - {}",
+            self.phase,
+            one_line(&self.name),
+            log::to_text(at)
+        );
         let mut lines = vec![heading];
         let lists = [&self.done, &self.remaining, &self.decisions, &self.open_findings, &self.next];
         for (label, list) in LABELS.iter().zip(lists) {
-            let items: Vec<String> =
-                list.iter().flat_map(|text| text.lines()).map(one_line).filter(|line| !line.is_empty()).collect();
+            let items: Vec<String> = list
+                .iter()
+                .flat_map(|text| text.lines())
+                .map(one_line)
+                .filter(|line| !line.is_empty())
+                .collect();
             match &items[..] {
                 [] => lines.push(format!("- {label}: none")),
                 [item] => lines.push(format!("- {label}: {item}")),
@@ -156,7 +164,8 @@ fn latest_in(text: &str) -> Option<Latest> {
     let starts = (0..lines.len()).rev().filter(|&start| is_handoff(lines[start]));
     for start in starts {
         let (latest, end) = read_block(&lines, start);
-        let is_torn = end == lines.len()
+        // What is left of a torn label is a line that is none.
+        let is_torn = end + 1 >= lines.len()
             && !text.ends_with('\n')
             && matches!(&latest, Latest::Handoff { next: None, .. });
         if !is_torn {
@@ -205,8 +214,18 @@ fn read_block(lines: &[&str], start: usize) -> (Latest, usize) {
         if is_none { Vec::new() } else { list }
     });
     let next = (!next.is_empty()).then(|| next.join("; "));
-    let latest =
-        Latest::Handoff { phase, name, at, done, remaining, decisions, open_findings, next, text, line: start + 1 };
+    let latest = Latest::Handoff {
+        phase,
+        name,
+        at,
+        done,
+        remaining,
+        decisions,
+        open_findings,
+        next,
+        text,
+        line: start + 1,
+    };
     (latest, end)
 }
 
@@ -313,7 +332,8 @@ mod tests {
         let items = |count: usize| (0..count).map(|item| format!("item {item}")).collect();
         let long = Handoff { done: items(9), ..Handoff::default() };
         assert_eq!(long.block(at).unwrap().lines().count(), 15);
-        let longer = Handoff { done: vec![(0..10).map(|i| format!("{i}\n")).collect()], ..Handoff::default() };
+        let longer =
+            Handoff { done: vec![(0..10).map(|i| format!("{i}\n")).collect()], ..Handoff::default() };
         assert_eq!(
             longer.block(at).unwrap_err().reason,
             "the handoff has 16 lines, and it has at most 15: say less"

@@ -67,13 +67,20 @@ pub struct HookRun {
 }
 
 /// Runs the hooks; how each went, and in words what did not work.
-pub fn run(hooks: &Hooks, values: &Values, workspace: &[PathBuf], caller: Caller) -> (Vec<HookRun>, Vec<String>) {
+pub fn run(
+    hooks: &Hooks,
+    values: &Values,
+    workspace: &[PathBuf],
+    caller: Caller,
+) -> (Vec<HookRun>, Vec<String>) {
     let Some(file) = &hooks.0 else { return (Vec::new(), Vec::new()) };
     let file = Path::new(file);
     let workspace = with_working_folder(workspace);
     let commands = match read(file, &workspace) {
         Ok(commands) => commands,
-        Err(why) => return (Vec::new(), vec![format!("no hooks have run: {VARIABLE} {}: {why}", file.display())]),
+        Err(why) => {
+            return (Vec::new(), vec![format!("no hooks have run: {VARIABLE} {}: {why}", file.display())]);
+        }
     };
     let mut runs = Vec::new();
     let mut complaints = Vec::new();
@@ -125,14 +132,17 @@ fn may_run(program: &str, workspace: &[PathBuf]) -> Result<(), &'static str> {
 #[allow(clippy::disallowed_methods)] // reading
 fn read(file: &Path, workspace: &[PathBuf]) -> Result<Vec<Vec<String>>, String> {
     if !file.is_absolute() {
-        return Err("a relative path would lead into the workspace; name the file by its absolute path".into());
+        return Err(
+            "a relative path would lead into the workspace; name the file by its absolute path".into()
+        );
     }
     if lies_in(file, workspace) {
         return Err("the file lies in the workspace, whose files are not to be trusted with that".into());
     }
     let text = std::fs::read(file).map_err(|error| error.to_string())?;
     let document = Document::parse(text).map_err(|fault| fault.to_string())?;
-    commands(document.root()).ok_or_else(|| "it is no list of argument vectors, as in [[\"notify\", \"{cause}\"]]".into())
+    commands(document.root())
+        .ok_or_else(|| "it is no list of argument vectors, as in [[\"notify\", \"{cause}\"]]".into())
 }
 
 fn commands(root: Value<'_>) -> Option<Vec<Vec<String>>> {
@@ -156,8 +166,12 @@ impl Values {
         while let Some(start) = rest.find('{') {
             let (before, from) = rest.split_at(start);
             filled.push_str(before);
-            let names =
-                [("{state}", &self.state), ("{phase}", &self.phase), ("{cause}", &self.cause), ("{id}", &self.id)];
+            let names = [
+                ("{state}", &self.state),
+                ("{phase}", &self.phase),
+                ("{cause}", &self.cause),
+                ("{id}", &self.id),
+            ];
             match names.iter().find(|(name, _)| from.starts_with(name)) {
                 Some((name, value)) => {
                     filled.push_str(value);
@@ -178,7 +192,8 @@ fn with_working_folder(workspace: &[PathBuf]) -> Vec<PathBuf> {
     let mut all = workspace.to_vec();
     if let Ok(folder) = std::env::current_dir() {
         let home = std::env::home_dir();
-        let holds_home = home.is_some_and(|home| std::fs::canonicalize(&home).unwrap_or(home).starts_with(&folder));
+        let holds_home =
+            home.is_some_and(|home| std::fs::canonicalize(&home).unwrap_or(home).starts_with(&folder));
         if !holds_home {
             all.push(folder);
         }
@@ -200,12 +215,8 @@ mod tests {
 
     #[test]
     fn arguments_are_filled_once_and_never_read_again() {
-        let values = Values {
-            state: "/s".into(),
-            phase: "4".into(),
-            cause: "{id} $(rm) {".into(),
-            id: "12".into(),
-        };
+        let values =
+            Values { state: "/s".into(), phase: "4".into(), cause: "{id} $(rm) {".into(), id: "12".into() };
         assert_eq!(values.fill("a {phase}:{cause} {x} {{id}}"), "a 4:{id} $(rm) { {x} {12}");
         assert_eq!(values.fill("{"), "{");
     }

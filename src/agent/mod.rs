@@ -70,13 +70,7 @@ fn refusal(pointer: impl Into<String>, reason: impl Into<String>) -> Refusal {
 }
 
 /// Appends a line to the log of a run whose state is written. That it cannot be is a warning: the state is what counts.
-fn tell_log(
-    written: &mut Written,
-    at: DateTime<Utc>,
-    line: &str,
-    options: &WriteOptions,
-    caller: Caller,
-) {
+fn tell_log(written: &mut Written, at: DateTime<Utc>, line: &str, options: &WriteOptions, caller: Caller) {
     if let Err(error) = log::append_line(&log_of(written), at, line, options, caller) {
         written.warnings.push(format!("the state is written, the line in the log is not: {error}"));
     }

@@ -27,8 +27,7 @@ use crate::update;
 use crate::validate::{self, Finding, Report};
 
 /// The line that a document which is unsafe to resume ends with, as 003… has it.
-pub const UNSAFE: &str =
-    "ERR: agent-state.json is unsafe to resume; inspect it or 'kill #N' and restart.";
+pub const UNSAFE: &str = "ERR: agent-state.json is unsafe to resume; inspect it or 'kill #N' and restart.";
 
 /// How to go on with a run. Serialises to what `--json` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -288,32 +287,73 @@ mod tests {
 
     fn plan(text: &str, there: &[&str]) -> Plan {
         let document = Document::parse(text.into()).unwrap();
-        let clock = Clock {
-            now: Utc.timestamp_opt(1_000_000, 0).unwrap(),
-            stale_after: Duration::from_secs(3600),
-        };
+        let clock =
+            Clock { now: Utc.timestamp_opt(1_000_000, 0).unwrap(), stale_after: Duration::from_secs(3600) };
         let decision = recovery::decide(document.root(), Some(StateKind::Agent), UNIX_EPOCH, &clock);
         let survey = Survey { worktrees: Vec::new(), handoff: None, findings: Vec::new() };
         let look = |file: &str| if there.contains(&file) { Found::There } else { Found::Missing };
-        Plan::make(Path::new("/l/p/3/agent-state.json"), "r".into(), document.root(), survey, decision, 7, &look)
-            .unwrap()
+        Plan::make(
+            Path::new("/l/p/3/agent-state.json"),
+            "r".into(),
+            document.root(),
+            survey,
+            decision,
+            7,
+            &look,
+        )
+        .unwrap()
     }
 
     #[test]
     fn the_phase_that_is_entered_is_the_first_that_is_not_finished_from_the_cursor_on() {
         for (text, phase, phases, code) in [
-            (r#"{"currentPhase":0,"phases":{"0":{"status":"pending"}}}"#, 0, &[0, 1, 2, 3, 4, 5, 6, 7][..], "phase-unfinished"),
-            (r#"{"currentPhase":3,"phases":{"3":{"status":"running"}}}"#, 3, &[3, 4, 5, 6, 7], "phase-unfinished"),
-            (r#"{"currentPhase":3,"phases":{"3":{"status":"failed"}}}"#, 3, &[3, 4, 5, 6, 7], "phase-unfinished"),
+            (
+                r#"{"currentPhase":0,"phases":{"0":{"status":"pending"}}}"#,
+                0,
+                &[0, 1, 2, 3, 4, 5, 6, 7][..],
+                "phase-unfinished",
+            ),
+            (
+                r#"{"currentPhase":3,"phases":{"3":{"status":"running"}}}"#,
+                3,
+                &[3, 4, 5, 6, 7],
+                "phase-unfinished",
+            ),
+            (
+                r#"{"currentPhase":3,"phases":{"3":{"status":"failed"}}}"#,
+                3,
+                &[3, 4, 5, 6, 7],
+                "phase-unfinished",
+            ),
             (r#"{"currentPhase":3,"phases":{"3":{"files":[]}}}"#, 3, &[3, 4, 5, 6, 7], "phase-unfinished"),
             (r#"{"currentPhase":3,"phases":{"3":{"status":"done"}}}"#, 4, &[4, 5, 6, 7], "phase-finished"),
-            (r#"{"currentPhase":3,"phases":{"3":{"status":"completed"}}}"#, 4, &[4, 5, 6, 7], "phase-finished"),
+            (
+                r#"{"currentPhase":3,"phases":{"3":{"status":"completed"}}}"#,
+                4,
+                &[4, 5, 6, 7],
+                "phase-finished",
+            ),
             (r#"{"currentPhase":3,"phases":{"3":{"status":"skipped"}}}"#, 4, &[4, 5, 6, 7], "phase-finished"),
             (r#"{"currentPhase":3,"phases":{}}"#, 4, &[4, 5, 6, 7], "phase-without-record"),
             (r#"{"currentPhase":"3"}"#, 4, &[4, 5, 6, 7], "phase-without-record"),
-            (r#"{"currentPhase":2,"phases":["done","done","running"]}"#, 2, &[2, 3, 4, 5, 6, 7], "phase-unfinished"),
-            (r#"{"currentPhase":3,"phases":{"3":"done","4":{"status":"running"},"5":"done","7":"done"}}"#, 4, &[4, 6, 7], "phase-finished"),
-            (r#"{"currentPhase":6,"phases":{"6":{"status":"done"},"7":{"status":"done"}}}"#, 7, &[7], "phase-finished"),
+            (
+                r#"{"currentPhase":2,"phases":["done","done","running"]}"#,
+                2,
+                &[2, 3, 4, 5, 6, 7],
+                "phase-unfinished",
+            ),
+            (
+                r#"{"currentPhase":3,"phases":{"3":"done","4":{"status":"running"},"5":"done","7":"done"}}"#,
+                4,
+                &[4, 6, 7],
+                "phase-finished",
+            ),
+            (
+                r#"{"currentPhase":6,"phases":{"6":{"status":"done"},"7":{"status":"done"}}}"#,
+                7,
+                &[7],
+                "phase-finished",
+            ),
             (r#"{"currentPhase":7,"phases":{"7":{"status":"done"}}}"#, 7, &[7], "last-phase-again"),
             (r#"{"currentPhase":7,"phases":{"7":{"status":"running"}}}"#, 7, &[7], "phase-unfinished"),
             (r#"{"currentPhase":7,"phases":{}}"#, 7, &[7], "last-phase-again"),

@@ -62,7 +62,12 @@ pub fn check(text: Vec<u8>) -> Checked {
     let text = drop_bom(text);
     if text.iter().all(u8::is_ascii_whitespace) {
         let nothing = Finding::error("result-empty", "", "the sub-agent gave nothing back");
-        return Checked { text: None, wrapping: vec![nothing], findings: Vec::new(), result: Read::default() };
+        return Checked {
+            text: None,
+            wrapping: vec![nothing],
+            findings: Vec::new(),
+            result: Read::default(),
+        };
     }
     match Document::parse(text.clone()) {
         Ok(document) => judged(&document, Vec::new()),
@@ -92,7 +97,8 @@ fn judged(document: &Document, wrapping: Vec<Finding>) -> Checked {
 
 /// The four values; each that is not what it should be is a finding.
 fn read(root: Value<'_>, findings: &mut Vec<Finding>) -> Read {
-    let mut wrong = |code, pointer: &str, message: String| findings.push(Finding::error(code, pointer, message));
+    let mut wrong =
+        |code, pointer: &str, message: String| findings.push(Finding::error(code, pointer, message));
     let mut get = |key: &str, kind: Kind| {
         let pointer = format!("/{key}");
         match root.get(key) {
@@ -124,13 +130,22 @@ fn read(root: Value<'_>, findings: &mut Vec<Finding>) -> Read {
             ),
             Some(path) => {
                 if let Err(why) = inside::relative(&path) {
-                    wrong("result-path", &pointer, format!("{} is no file of the worktree: {why}", quoted(&path)));
+                    wrong(
+                        "result-path",
+                        &pointer,
+                        format!("{} is no file of the worktree: {why}", quoted(&path)),
+                    );
                 }
             }
         }
     }
     let texts = |list: Value<'_>| list.elements().filter_map(Value::as_str).map(String::from).collect();
-    Read { status, findings: list.map(|list| list.elements().count()), files_changed: files.map(texts), blocking }
+    Read {
+        status,
+        findings: list.map(|list| list.elements().count()),
+        files_changed: files.map(texts),
+        blocking,
+    }
 }
 
 /// The result in prose: the last object with a status, because a model ends with its answer; else the longest object.
@@ -175,7 +190,9 @@ fn objects_in(text: &[u8]) -> Vec<(usize, Document)> {
     let mut objects = Vec::new();
     let mut at = 0;
     for _ in 0..MOST_BEGINNINGS {
-        let Some(start) = text[at..].iter().position(|&byte| byte == b'{').map(|place| at + place) else { break };
+        let Some(start) = text[at..].iter().position(|&byte| byte == b'{').map(|place| at + place) else {
+            break;
+        };
         let document = end_of_object(&text[start..])
             .and_then(|length| Document::parse(text[start..start + length].to_vec()).ok());
         at = match document {
@@ -216,7 +233,8 @@ fn end_of_object(text: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const GOOD: &str = r#"{"status": "complete", "findings": [], "files_changed": ["a/b.rs"], "blocking": false}"#;
+    const GOOD: &str =
+        r#"{"status": "complete", "findings": [], "files_changed": ["a/b.rs"], "blocking": false}"#;
 
     fn lines(text: &str) -> Vec<String> {
         check(text.into()).all_findings().iter().map(ToString::to_string).collect()
@@ -240,20 +258,20 @@ mod tests {
     #[test]
     fn the_common_slips_are_named() {
         let all = |text: &str| lines(text).join("\n");
-        assert_eq!(all(""), "error the sub-agent gave nothing back [result-empty]");
-        assert_eq!(all("[]"), "error it is an array, and a result is an object [result-not-an-object]");
+        assert_eq!(all(""), "error: the sub-agent gave nothing back [result-empty]");
+        assert_eq!(all("[]"), "error: it is an array, and a result is an object [result-not-an-object]");
         assert_eq!(
             all(&format!("Here it is:\n```json\n{GOOD}\n```\n")),
-            "error the JSON stands in a code fence; give it bare [result-code-fence]\n\
-             error prose stands before the JSON; give the JSON alone [result-prose]"
+            "error: the JSON stands in a code fence; give it bare [result-code-fence]\n\
+             error: prose stands before the JSON; give the JSON alone [result-prose]"
         );
         assert_eq!(
             all(&format!("```\n{GOOD}\n```")),
-            "error the JSON stands in a code fence; give it bare [result-code-fence]"
+            "error: the JSON stands in a code fence; give it bare [result-code-fence]"
         );
         assert_eq!(
             all(&format!("All {{done}}! {GOOD} Bye.")),
-            "error prose stands before and after the JSON; give the JSON alone [result-prose]"
+            "error: prose stands before and after the JSON; give the JSON alone [result-prose]"
         );
         assert_eq!(
             all(r#"{"status":"success","findings":"none","files_changed":[1,"../x"],"blocking":"false"}"#),
@@ -270,7 +288,7 @@ mod tests {
              error /files_changed: files_changed is missing [result-key-missing]\n\
              error /blocking: blocking is missing [result-key-missing]"
         );
-        assert!(all("I am done.").starts_with("error it is no JSON, and has none in it: "));
+        assert!(all("I am done.").starts_with("error: it is no JSON, and has none in it: "));
     }
 
     #[test]

@@ -45,7 +45,9 @@ pub fn start(
         let now = clock();
         let plan = match of_file(path, &now, max_phase)? {
             Resumable::Plan(plan) => *plan,
-            Resumable::Unsafe(report) => return Err(unsafe_error(path, &report.findings, report.exit_code())),
+            Resumable::Unsafe(report) => {
+                return Err(unsafe_error(path, &report.findings, report.exit_code()));
+            }
         };
         permit(&plan).map_err(|refusal| refusal.of(path))?;
         let exactly = WriteOptions { if_match: Some(plan.rev.clone()), ..options.clone() };

@@ -196,7 +196,8 @@ mod tests {
 
     #[test]
     fn the_cursor_is_read_in_its_legacy_spellings() {
-        for (text, phase) in [("4", Some(4)), ("4.0", Some(4)), ("\"4\"", Some(4)), ("null", None), ("-1", None)]
+        for (text, phase) in
+            [("4", Some(4)), ("4.0", Some(4)), ("\"4\"", Some(4)), ("null", None), ("-1", None)]
         {
             assert_eq!(cursor(document(&format!(r#"{{"currentPhase":{text}}}"#)).root()), phase, "{text}");
         }
@@ -211,14 +212,13 @@ mod tests {
                 {"repoPath":"/t","worktreePath":null}]}"#,
         );
         let found = worktrees(document.root());
-        let rows: Vec<_> =
-            found.iter().map(|w| (w.pointer.as_str(), w.path.to_str().unwrap(), w.branch.as_deref())).collect();
+        let rows: Vec<_> = found
+            .iter()
+            .map(|w| (w.pointer.as_str(), w.path.to_str().unwrap(), w.branch.as_deref()))
+            .collect();
         assert_eq!(
             rows,
-            [
-                ("/worktreePath", "/r/.worktrees/A", Some("a")),
-                ("/projects/1/worktreePath", "/w", None)
-            ]
+            [("/worktreePath", "/r/.worktrees/A", Some("a")), ("/projects/1/worktreePath", "/w", None)]
         );
         assert_eq!(roots(document.root()), [PathBuf::from("/r/.worktrees/A"), "/w".into()]);
     }

@@ -99,10 +99,12 @@ fn step(root: Value<'_>, transition: &Transition) -> Result<Object, Refusal> {
 /// A phase does not start in a run that has ended or been stopped: that takes a resume, which is asked for (R3, R4).
 fn must_not_have_stopped(root: Value<'_>) -> Result<(), Refusal> {
     match root.get("status").and_then(Value::as_str) {
-        Some(status) if is_done(&status) || matches!(&*status, "paused" | "failed" | "escalated") => Err(refusal(
-            "/status",
-            format!("the run is {status}, and a phase starts in a running one: see `pipestate resume`"),
-        )),
+        Some(status) if is_done(&status) || matches!(&*status, "paused" | "failed" | "escalated") => {
+            Err(refusal(
+                "/status",
+                format!("the run is {status}, and a phase starts in a running one: see `pipestate resume`"),
+            ))
+        }
         _ => Ok(()),
     }
 }

@@ -73,7 +73,9 @@ pub fn look_at(recorded: &Recorded) -> Worktree {
         Ok(facts) if facts.is_dir() => look_inside(recorded, &mut worktree),
         Ok(_) => worktree.block("worktree-no-folder", "there is no folder, but something else", Vec::new()),
         Err(error) if error.kind() == ErrorKind::NotFound => missing(recorded, &mut worktree),
-        Err(error) => worktree.block("worktree-unreadable", format!("it cannot be read: {error}"), Vec::new()),
+        Err(error) => {
+            worktree.block("worktree-unreadable", format!("it cannot be read: {error}"), Vec::new())
+        }
     }
     worktree
 }
@@ -89,7 +91,9 @@ fn look_inside(recorded: &Recorded, worktree: &mut Worktree) {
         let message = format!("it is no worktree, but a folder in that of {}", top.display());
         return worktree.block("not-a-worktree", message, Vec::new());
     }
-    if let Ok(folder) = git::ask(path, ["rev-parse", "--absolute-git-dir"]).map(|answer| git::path_in(&answer)) {
+    if let Ok(folder) =
+        git::ask(path, ["rev-parse", "--absolute-git-dir"]).map(|answer| git::path_in(&answer))
+    {
         look_for_index_lock(&folder, &top, worktree);
     }
     look_for_lock(recorded, worktree);
@@ -105,7 +109,10 @@ fn not_readable(recorded: &Recorded, worktree: &mut Worktree, why: &str) {
     match (leads_nowhere, &recorded.repository) {
         (Some(folder), Some(repository)) => worktree.block(
             "worktree-unlinked",
-            format!("its .git leads to {}, which is not there: its repository has moved or forgotten it", folder.display()),
+            format!(
+                "its .git leads to {}, which is not there: its repository has moved or forgotten it",
+                folder.display()
+            ),
             vec![line(repository, &["worktree", "repair", &recorded.path.to_string_lossy()])],
         ),
         _ => worktree.block("not-a-worktree", format!("its status does not read: {why}"), Vec::new()),
@@ -118,7 +125,11 @@ fn look_for_index_lock(git_folder: &Path, top: &Path, worktree: &mut Worktree) {
     let (code, what, heal) = if lock.in_use {
         ("index-lock", "a git is at work on its index", Vec::new())
     } else {
-        ("index-lock-stale", "a stale lock is on its index", vec![format!("rm {}", quote(&path.to_string_lossy()))])
+        (
+            "index-lock-stale",
+            "a stale lock is on its index",
+            vec![format!("rm {}", quote(&path.to_string_lossy()))],
+        )
     };
     worktree.block(code, format!("{what}: {}, {}", path.display(), lock.who), heal);
 }
@@ -154,7 +165,11 @@ fn look_at_status(recorded: &Recorded, worktree: &mut Worktree) {
     let switch = |branch: &str| vec![line(&recorded.path, &["switch", branch])];
     match (worktree.branch.clone(), &recorded.branch) {
         (None, Some(branch)) => {
-            worktree.note("worktree-detached", format!("it is on no branch, and not on {branch}"), switch(branch));
+            worktree.note(
+                "worktree-detached",
+                format!("it is on no branch, and not on {branch}"),
+                switch(branch),
+            );
         }
         (None, None) => worktree.note("worktree-detached", "it is on no branch", Vec::new()),
         (Some(head), Some(branch)) if head != *branch => {
@@ -199,14 +214,15 @@ fn missing(recorded: &Recorded, worktree: &mut Worktree) {
         return worktree.block("worktree-missing", message, Vec::new());
     };
     let listed = list(repository);
-    let moved = listed.iter().find(|entry| {
-        recorded.branch.is_some() && entry.branch == recorded.branch && entry.path.is_dir()
-    });
+    let moved = listed
+        .iter()
+        .find(|entry| recorded.branch.is_some() && entry.branch == recorded.branch && entry.path.is_dir());
     if let Some(entry) = moved {
         let at = entry.path.display();
         let branch = entry.branch.as_deref().unwrap_or_default();
-        let message =
-            format!("it is not there; its branch {branch} is checked out at {at}: record that path if it has moved");
+        let message = format!(
+            "it is not there; its branch {branch} is checked out at {at}: record that path if it has moved"
+        );
         return worktree.block("worktree-moved", message, Vec::new());
     }
     let registered = listed.iter().find(|entry| entry.path == recorded.path);
@@ -221,7 +237,8 @@ fn missing(recorded: &Recorded, worktree: &mut Worktree) {
         heal.push(line(repository, &["worktree", "add", &worktree.path, branch]));
     }
     if registered.is_some() {
-        message.push_str("; if its folder was moved by hand, `git worktree repair` at its new place mends that");
+        message
+            .push_str("; if its folder was moved by hand, `git worktree repair` at its new place mends that");
     }
     worktree.block("worktree-missing", message, heal);
 }
@@ -241,7 +258,9 @@ struct Entry {
 
 /// The worktrees of a repository; none when they cannot be listed, of which its status tells more.
 fn list(at: &Path) -> Vec<Entry> {
-    git::ask(at, ["worktree", "list", "--porcelain", "-z"]).map(|answer| parse_list(&answer)).unwrap_or_default()
+    git::ask(at, ["worktree", "list", "--porcelain", "-z"])
+        .map(|answer| parse_list(&answer))
+        .unwrap_or_default()
 }
 
 fn parse_list(answer: &[u8]) -> Vec<Entry> {

@@ -65,7 +65,9 @@ impl Attempt {
                 warn(output, &self.file, &written);
                 let mut lines = vec![format!("attempt {number} of {MOST_ATTEMPTS}")];
                 let earlier = reflections.iter();
-                lines.extend(earlier.map(|earlier| format!("reflection {}: {}", earlier.attempt, earlier.reflection)));
+                lines.extend(
+                    earlier.map(|earlier| format!("reflection {}: {}", earlier.attempt, earlier.reflection)),
+                );
                 let more = json!({
                     "loop": self.name,
                     "attempt": number,

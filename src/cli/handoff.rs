@@ -140,5 +140,9 @@ impl LatestArguments {
 
 /// A log is named by itself or by the state file beside it.
 fn log_of(file: &Path) -> PathBuf {
-    if file.extension().is_some_and(|extension| extension == "md") { file.to_owned() } else { log_beside(file) }
+    if file.extension().is_some_and(|extension| extension == "md") {
+        file.to_owned()
+    } else {
+        log_beside(file)
+    }
 }

@@ -71,7 +71,10 @@ impl Phase {
         }
         let number = self.phase.parse().ok().filter(|number| *number <= self.max_phase);
         let Some(number) = number else {
-            return Err(Error::Usage(format!("{:?} is no phase: they are 0 to {}", self.phase, self.max_phase)));
+            return Err(Error::Usage(format!(
+                "{:?} is no phase: they are 0 to {}",
+                self.phase, self.max_phase
+            )));
         };
         if self.sub_step.as_deref() == Some("") {
             return Err(Error::Usage("--sub-step is empty, and names no unit".into()));

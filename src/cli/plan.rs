@@ -44,7 +44,11 @@ pub fn print_unsafe(output: &mut Output, report: &Report) -> Result<u8, Error> {
         "message": UNSAFE,
         "path": report.path.to_string_lossy(),
     });
-    output.results(false, json!({ "error": error, "rev": report.rev, "findings": report.findings }), &lines)?;
+    output.results(
+        false,
+        json!({ "error": error, "rev": report.rev, "findings": report.findings }),
+        &lines,
+    )?;
     Ok(code)
 }
 
@@ -67,9 +71,12 @@ fn lines(plan: &Plan, verb: &str) -> Vec<String> {
     lines.extend(plan.worktrees.iter().flat_map(worktree_lines));
     lines.extend(plan.handoff.iter().map(handoff_line));
     lines.extend(plan.findings.iter().map(ToString::to_string));
-    lines.extend(plan.decision.reasons.iter().map(|reason| {
-        format!("{} {:?} {reason}", plan.decision.action.word(), plan.decision.rule)
-    }));
+    lines.extend(
+        plan.decision
+            .reasons
+            .iter()
+            .map(|reason| format!("{} {:?} {reason}", plan.decision.action.word(), plan.decision.rule)),
+    );
     lines.iter().map(|line| one_line(line)).collect()
 }
 
@@ -79,7 +86,8 @@ fn worktree_lines(worktree: &Worktree) -> Vec<String> {
         return vec![format!("worktree {}: clean{branch}", worktree.path)];
     }
     let line = |note: &crate::agent::worktree::Note| {
-        let heal = if note.heal.is_empty() { String::new() } else { format!("; heal: {}", note.heal.join(" && ")) };
+        let heal =
+            if note.heal.is_empty() { String::new() } else { format!("; heal: {}", note.heal.join(" && ")) };
         format!("worktree {}: {}{heal} [{}]", worktree.path, note.message, note.code)
     };
     worktree.notes.iter().map(line).collect()

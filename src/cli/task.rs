@@ -149,7 +149,11 @@ impl New {
 }
 
 /// The repositories of a task: what belongs to one stands at the same place of each list.
-fn pair(paths: Vec<PathBuf>, worktrees: Vec<PathBuf>, branches: Vec<String>) -> Result<Vec<Repository>, Error> {
+fn pair(
+    paths: Vec<PathBuf>,
+    worktrees: Vec<PathBuf>,
+    branches: Vec<String>,
+) -> Result<Vec<Repository>, Error> {
     let count = paths.len().max(worktrees.len()).max(branches.len());
     let fits = |length: usize| length == count || length == 0;
     if count > 1 && !(paths.len() == count && fits(worktrees.len()) && fits(branches.len())) {
