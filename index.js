@@ -149,8 +149,8 @@ const PATCHING = ['replace', 'nulls', 'ifMatch', 'durability'];
 const LOCKING = ['lockTimeoutMs'];
 const WAITING = ['lockTimeoutMs', 'signal'];
 const VALIDATING = ['kind', 'maxPhase', 'strict'];
-const DECIDING = ['staleAfterMs', 'now'];
-const SCANNING = ['workspaces', 'home'];
+const DECIDING = ['home', 'staleAfterMs', 'now'];
+const SCANNING = ['workspaces'];
 
 /** The options that are given, checked; a name that is not known is an error, as a misspelt `ifMatch` would be ignored. */
 function toOptions(options, ...groups) {

@@ -31,7 +31,7 @@ pub enum Missing {
     Fail,
     /// Make them (M5).
     Make {
-        /// Whether each is made durable in its parent.
+        /// Whether each is made durable in its parent before anything is made in it.
         durable: bool,
     },
 }
@@ -104,15 +104,16 @@ fn open_folder(path: &Path, missing: Missing) -> io::Result<Folder> {
     }
 }
 
-/// Makes `path` and whatever of its parents is missing, each synced into its parent before the next is made.
+/// Makes `path` and whatever of its parents is missing. Nothing is made in a folder whose own name is not durable:
+/// whoever made that folder may have been killed since, or be about to sync it.
 fn make_folders(path: &Path, durable: bool) -> io::Result<()> {
     let missing: Vec<&Path> =
         path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.is_dir()).collect();
     for folder in missing.into_iter().rev() {
-        disk::make_folder(folder)?;
         if durable {
-            Folder::open_path(parent_of(folder))?.sync()?;
+            Folder::open_path(parent_of(folder))?.sync_own_name()?;
         }
+        disk::make_folder(folder)?;
     }
     Ok(())
 }

@@ -361,7 +361,7 @@ impl Commit<'_> {
     fn replacement(&self, snapshot: Snapshot, patch: &Patch) -> Result<Option<Written>, Error> {
         let text = merge::replace(patch);
         if snapshot.facts.is_some() && text == snapshot.text {
-            return Ok(Some(self.unchanged()));
+            return self.keep();
         }
         let mut warnings = Vec::new();
         if !rules::are_for_others(self.path()) {
@@ -383,7 +383,7 @@ impl Commit<'_> {
             changed |= !merged.1.is_empty();
         }
         if !changed {
-            return Ok(Some(self.unchanged()));
+            return self.keep();
         }
         if let Some(migration) = &checked.migration {
             merged = self.step(merged, migration, Nulls::Delete)?;
@@ -451,6 +451,12 @@ impl Commit<'_> {
             waited: Duration::ZERO,
             warnings: Vec::new(),
         }
+    }
+
+    /// Changes nothing (A6), and makes sure that it is as durable as was asked for.
+    fn keep(&self) -> Result<Option<Written>, Error> {
+        atomic::keep(self.lock.place(), self.options.durability)?;
+        Ok(Some(self.unchanged()))
     }
 
     /// Puts the content in place, if the lock is still ours.

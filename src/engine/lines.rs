@@ -296,6 +296,12 @@ impl Lines {
         queues.any(|queue| matches!(queue.head, Head::Running { .. }) && queue.entries[0].owner == owner)
     }
 
+    /// Whether the head of `line` waits for the lock.
+    #[cfg(test)]
+    pub fn is_parked(&self, line: &Line) -> bool {
+        self.queues.get(line).is_some_and(|queue| matches!(queue.head, Head::Parked { .. }))
+    }
+
     fn unpark(&mut self, line: &Arc<Line>) {
         let queue = self.queues.get_mut(line).expect("a parked line has a queue");
         let Head::Parked { wake } = queue.head else { return };

@@ -82,7 +82,7 @@ impl Call {
 
     /// The bytes of argument `index`, when strace was told to print strings in hexadecimal (`-xx`).
     pub fn bytes(&self, index: usize) -> Vec<u8> {
-        decode_hexadecimal(&self.arguments[index])
+        decode(&self.arguments[index])
     }
 
     pub fn value(&self) -> Option<i64> {
@@ -158,7 +158,8 @@ fn split_arguments(text: &str) -> (Vec<String>, &str) {
     panic!("not closed: {text}")
 }
 
-fn decode_hexadecimal(text: &str) -> Vec<u8> {
+/// The bytes of a string that `strace -xx` printed.
+pub fn decode(text: &str) -> Vec<u8> {
     let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     let text = text.unwrap_or_else(|| panic!("not a whole string"));
     let byte = |digits| u8::from_str_radix(digits, 16).expect("strace -xx prints every byte so");
