@@ -31,7 +31,7 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use jobs::{Acquired, Input, LockJob, Once, WriteJob};
+pub use jobs::{Acquired, EditJob, Input, LockJob, Once, WriteJob};
 pub use lines::{JobId, Line, Owner, Window};
 
 use crate::error::Error;

@@ -168,11 +168,7 @@ impl WriteSyncOptions {
         Ok(update::WriteOptions {
             mode: if self.replace == Some(true) { Mode::Replace } else { Mode::Merge(nulls) },
             if_match: self.if_match,
-            durability: match self.durability.as_deref() {
-                None | Some("durable") => Durability::Durable,
-                Some("fast") => Durability::Fast,
-                Some(_) => return Err(Error::Usage("options.durability must be 'durable' or 'fast'".into())),
-            },
+            durability: durability(self.durability.as_deref())?,
             lock_timeout: window(self.lock_timeout_ms)?,
             force: self.force == Some(true),
         })
@@ -222,6 +218,15 @@ impl ScanOptions {
         let ScanOptions { home, stale_after_ms, now, .. } = self;
         let (home, clock) = RecoverOptions { home, stale_after_ms, now }.parse()?;
         Ok((Places { workspaces, home }, clock))
+    }
+}
+
+/// Whether to sync.
+pub fn durability(word: Option<&str>) -> Result<Durability, Error> {
+    match word {
+        None | Some("durable") => Ok(Durability::Durable),
+        Some("fast") => Ok(Durability::Fast),
+        Some(_) => Err(Error::Usage("options.durability must be 'durable' or 'fast'".into())),
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod convert;
 mod held;
+mod pipeline;
 mod session;
 
 use std::ffi::OsString;
