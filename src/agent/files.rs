@@ -19,12 +19,13 @@ pub struct File {
     pub exists: Option<bool>,
 }
 
-/// The files of a phase of the document at `path`, each once, in their order.
+/// The files of a phase of the document at `path`, each once, in their order: all, those that are there (`Some(true)`) or
+/// those that are not (`Some(false)`).
 ///
 /// # Errors
-/// [`Error::Refused`] when the phase has no record, when a file does not lie in the worktree (a list with one left out
+/// [`Error::Refused`] when the phase has no record, when no worktree is recorded in which files could be there or not, when a file does not lie in the worktree (a list with one left out
 /// would not be what is asked for), or when the document is no agent's; those of [`update::read`].
-pub fn of_phase(path: &Path, phase: u32) -> Result<Vec<File>, Error> {
+pub fn of_phase(path: &Path, phase: u32, there: Option<bool>) -> Result<Vec<File>, Error> {
     let document = update::read(path)?.existing_document(path)?;
     let root = document.root();
     must_be_agent(path, root)?;
@@ -51,6 +52,11 @@ pub fn of_phase(path: &Path, phase: u32) -> Result<Vec<File>, Error> {
             files.push(File { path: relative, exists });
         }
     }
+    if there.is_some() && files.iter().any(|file| file.exists.is_none()) {
+        let reason = "it is not recorded, so whether files exist is not known";
+        return Err(refusal("/worktreePath", reason).of(path));
+    }
+    files.retain(|file| there.is_none() || file.exists == there);
     Ok(files)
 }
 

@@ -13,11 +13,12 @@
 //! heading, a paragraph, a line of the log. One that the file ends in, without the last line feed and without its last
 //! label, was torn by a crash, and the one before it counts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+use super::plan::log_beside;
 use crate::error::Error;
 use crate::log;
 use crate::merge::Refusal;
@@ -130,6 +131,12 @@ impl Handoff {
 
 fn one_line(text: &str) -> String {
     crate::text::one_line(text.trim())
+}
+
+/// The log that `file` is, or that lies beside it if it is a state file.
+pub fn log_of(file: &Path) -> PathBuf {
+    let is_log = file.extension().is_some_and(|extension| extension == "md");
+    if is_log { file.to_owned() } else { log_beside(file) }
 }
 
 /// Appends a handoff to the log at `log`; gives the block that was appended.

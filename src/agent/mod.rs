@@ -49,12 +49,14 @@ fn edit(
     caller: Caller,
     decide: &mut dyn FnMut(Value<'_>) -> Result<Option<Object>, Refusal>,
 ) -> Result<Written, Error> {
-    update::edit(path, options, caller, &mut |Current { document, place, .. }| {
+    let ((), written) = update::edit(path, options, caller, &mut |Current { document, place, .. }| {
         let root = document.root();
         must_be_agent(&place.path, root)?;
         let patch = decide(root).map_err(|refusal| refusal.of(&place.path))?;
-        patch.into_iter().map(|patch| Patch::parse(patch.into_text(), "the edit")).collect()
-    })
+        let patches = patch.into_iter().map(|patch| Patch::parse(patch.into_text(), "the edit"));
+        Ok(((), patches.collect::<Result<_, _>>()?))
+    })?;
+    Ok(written)
 }
 
 /// Only an agent's document is edited by these rules.

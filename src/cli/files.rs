@@ -39,20 +39,12 @@ pub struct Files {
 
 impl Files {
     pub fn run(self, output: &mut Output) -> Result<u8, Error> {
-        let mut files = files::of_phase(&self.file, self.phase)?;
-        let wanted = match (self.missing, self.existing) {
+        let there = match (self.missing, self.existing) {
             (true, _) => Some(false),
             (_, true) => Some(true),
             _ => None,
         };
-        if wanted.is_some() && files.iter().any(|file| file.exists.is_none()) {
-            return Err(Error::Refused {
-                path: self.file,
-                pointer: "/worktreePath".into(),
-                reason: "it is not recorded, so whether files exist is not known".into(),
-            });
-        }
-        files.retain(|file| wanted.is_none() || file.exists == wanted);
+        let files = files::of_phase(&self.file, self.phase, there)?;
         if self.json {
             output.result(json!({ "phase": self.phase, "files": files }), "")?;
             return Ok(0);

@@ -1,6 +1,6 @@
 //! `pipestate handoff`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use chrono::Utc;
 use clap::{Args, Subcommand};
@@ -9,7 +9,6 @@ use serde_json::json;
 use super::edit::{EditOptions, as_caller};
 use super::output::Output;
 use crate::agent::handoff::{self, Handoff, Latest};
-use crate::agent::plan::log_beside;
 use crate::error::Error;
 
 /// Write what one phase hands over to the next into the log, and read the latest of these back
@@ -95,7 +94,7 @@ impl HandoffCommand {
 impl Append {
     fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let options = self.edit.read()?;
-        let log = log_of(&self.file);
+        let log = handoff::log_of(&self.file);
         let handoff = Handoff {
             phase: self.phase,
             name: self.name,
@@ -115,7 +114,7 @@ impl Append {
 
 impl LatestArguments {
     fn run(self, output: &mut Output) -> Result<u8, Error> {
-        let log = log_of(&self.file);
+        let log = handoff::log_of(&self.file);
         let Some(latest) = handoff::latest(&log)? else {
             let pointer = String::new();
             let reason = "there is no handoff in it, and no section".to_owned();
@@ -135,14 +134,5 @@ impl LatestArguments {
             }
         }
         Ok(0)
-    }
-}
-
-/// A log is named by itself or by the state file beside it.
-fn log_of(file: &Path) -> PathBuf {
-    if file.extension().is_some_and(|extension| extension == "md") {
-        file.to_owned()
-    } else {
-        log_beside(file)
     }
 }
