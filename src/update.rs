@@ -281,6 +281,6 @@ fn sweep_if_needed(lock: &Lock) {
     let Ok(id) = folder.id() else { return };
     let new = SWEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
     if new || lock.was_taken_over() {
-        let _ = disk::sweep(folder); // what cannot be swept now stays for the next
+        let _ = disk::sweep(folder, lock.id()); // what cannot be swept now stays for the next
     }
 }

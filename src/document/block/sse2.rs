@@ -1,6 +1,6 @@
 //! [`super::marks`] in SSE2, sixteen bytes at a time.
 //!
-//! It skips 4.3 GB/s of a pretty-printed state where [`portable`](super::portable) skips 1.6 GB/s; a loop over bytes
+//! It skips 4.3 GB/s of a pretty-printed state where `portable` skips 1.6 GB/s; a loop over bytes
 //! that is left to the compiler's vectoriser skips 0.8 GB/s. That is what the `unsafe` below buys.
 
 use std::arch::x86_64::{
