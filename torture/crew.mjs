@@ -48,18 +48,26 @@ const crew = {
   },
 };
 
+/** For how long a writer dawdles at most, in milliseconds. */
+const MOST_DELAY = 40;
 /** The system calls between which everything that matters happens. */
 const CALLS = 'openat flock fstat fchmod fchown pwrite64 linkat newfstatat pread64 writev fsync renameat unlinkat close'.split(' ');
 
-/** A command that runs a writer: in a time namespace, or to die at some call, or just so. */
+/** A command that runs a writer: to die or to dawdle at some call, or in a time namespace, or just so. */
 function prefix() {
-  if (random.chance(options.fatalCalls)) {
-    const call = random.pick(CALLS);
-    const inject = `inject=${call}:signal=SIGKILL:when=${1 + Math.floor(random.between(0, 4))}`;
-    // -D: the writer stays our child, with the process id that stands in its lock.
-    return ['strace', '-D', '-qqq', '-o', '/dev/null', '-e', `trace=${call}`, '-e', inject];
+  const fate = random.next();
+  if (fate < options.fatalCalls) return atSomeCall('signal=SIGKILL');
+  if (fate < options.fatalCalls + options.slowCalls) {
+    return atSomeCall(`delay_enter=${Math.floor(random.between(0, MOST_DELAY * 1000))}`);
   }
   return random.pick(options.prefixes);
+}
+
+function atSomeCall(fault) {
+  const call = random.pick(CALLS);
+  const inject = `inject=${call}:${fault}:when=${1 + Math.floor(random.between(0, 4))}`;
+  // -D: the writer stays our child, with the process id that stands in its lock.
+  return ['strace', '-D', '-qqq', '-o', '/dev/null', '-e', `trace=${call}`, '-e', inject];
 }
 
 function noteKill(member, how) {
@@ -68,8 +76,8 @@ function noteKill(member, how) {
 }
 
 function kill(member) {
-  // A doomed one dies by itself; killed before its tracer has attached, it would leave the tracer waiting for ever.
-  if (member.killed || member.isDoomed) return;
+  // Killed before its tracer has attached, a traced one would leave the tracer waiting for ever.
+  if (member.killed || member.isTraced) return;
   noteKill(member, 'SIGKILL');
   member.child.kill('SIGKILL');
 }
@@ -165,9 +173,9 @@ const stateOf = (pid) => {
 /** Stops members and lets them go on later. While a holder stands still, lock and file must stay as they are. */
 async function stopNowAndThen() {
   while (!isStopping()) {
-    await sleep(-Math.log(1 - random.next()) * (1000 / options.stopsPerSecond));
+    await sleep(random.between(0, 300));
     const member = random.chance(0.7) ? await nextHolder() : random.pick([...children.values()]);
-    if (!member || member.killed || member.stopped || member.isDoomed) continue;
+    if (!member || member.killed || member.stopped || member.isTraced) continue;
     member.stopped = true;
     report({ event: 'stopped', id: member.id });
     member.child.kill('SIGSTOP');
@@ -246,7 +254,7 @@ const work = [
   }),
   ...(options.killsPerSecond ? [killNowAndThen()] : []),
   ...(options.orphansPerSecond ? [leaveOrphansNowAndThen()] : []),
-  ...(options.stopsPerSecond ? [stopNowAndThen()] : []),
+  ...numbers(options.stoppers).map(stopNowAndThen),
   ...(options.clocks ? [moveClocks()] : []),
 ];
 

@@ -47,7 +47,7 @@ export class Run {
   /** Starts a crew; `prefix` is a command that runs it somewhere, such as `unshare`. */
   startCrew(id, options, prefix = []) {
     const { file, log, stop, removed, careless } = this;
-    const usual = { program: PROGRAM, windows: [10_000], prefixes: [[]], fatalCalls: 0, nodeKills: 0.1 };
+    const usual = { program: PROGRAM, windows: [10_000], prefixes: [[]], fatalCalls: 0, slowCalls: 0, stoppers: 0, nodeKills: 0.1 };
     const all = { ...usual, file, log, stop, removed, careless, ...options };
     Object.assign(all, { id, seed: `${this.seed}/${id}`, witness: path.join(this.folder, 'witness') });
     return this.start(id, [...prefix, process.execPath, CREW, JSON.stringify(all)]);

@@ -8,6 +8,7 @@ export async function run(rig) {
     run.startCrew('a', {
       writers: { program: 8, addon: [3, 2], javascript: 3 },
       fatalCalls: 0.5,
+      slowCalls: 0.1,
       killsPerSecond: 40,
       orphansPerSecond: 10,
       terminationsPerSecond: 1,

@@ -9,7 +9,7 @@ export async function run(rig) {
       writers: { program: 8, addon: [2], javascript: 2 },
       windows: [300, 2000, 10_000],
       killsPerSecond: 1,
-      stopsPerSecond: 20,
+      stoppers: 4,
       longStops: milliseconds > 30_000 ? 0.02 : 0,
     });
     await run.watch(milliseconds);

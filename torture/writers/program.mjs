@@ -40,7 +40,7 @@ export async function writeByProgram(crew, writer) {
     const started = now();
     const ran = await run([...command, crew.file], JSON.stringify(patch), crew.environment(), (child) => {
       report({ event: 'try', from: state.stamp, pid: child.pid, time: Date.now(), ...about });
-      crew.enlist(child, id, 'pipestate').isDoomed = prefix[0] === 'strace';
+      crew.enlist(child, id, 'pipestate').isTraced = prefix[0] === 'strace';
     });
     const took = now() - started;
     if (ran.code === 0) {
