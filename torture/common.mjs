@@ -1,6 +1,9 @@
 // What the rig and its writers share.
 import fs from 'node:fs';
 
+/** An invariant does not hold. */
+export class Broken extends Error {}
+
 export const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Sleeps without an event loop. */

@@ -29,7 +29,7 @@ const crew = {
   random,
   report,
   isStopping,
-  prefix,
+  fate,
   environment: () => (options.environments ? random.pick(options.environments) : {}),
 
   /** Takes a child into the crew; `id` names it in the log. */
@@ -53,21 +53,21 @@ const MOST_DELAY = 40;
 /** The system calls between which everything that matters happens. */
 const CALLS = 'openat flock fstat fchmod fchown pwrite64 linkat newfstatat pread64 writev fsync renameat unlinkat close'.split(' ');
 
-/** A command that runs a writer: to die or to dawdle at some call, or in a time namespace, or just so. */
-function prefix() {
+/** How a writer is run: to die or to dawdle at some call, or in a time namespace, or just so. */
+function fate() {
   const fate = random.next();
   if (fate < options.fatalCalls) return atSomeCall('signal=SIGKILL');
   if (fate < options.fatalCalls + options.slowCalls) {
     return atSomeCall(`delay_enter=${Math.floor(random.between(0, MOST_DELAY * 1000))}`);
   }
-  return random.pick(options.prefixes);
+  return { prefix: random.pick(options.prefixes) };
 }
 
 function atSomeCall(fault) {
   const call = random.pick(CALLS);
   const inject = `inject=${call}:${fault}:when=${1 + Math.floor(random.between(0, 4))}`;
   // -D: the writer stays our child, with the process id that stands in its lock.
-  return ['strace', '-D', '-qqq', '-o', '/dev/null', '-e', `trace=${call}`, '-e', inject];
+  return { call, prefix: ['strace', '-D', '-qqq', '-o', '/dev/null', '-e', `trace=${call}`, '-e', inject] };
 }
 
 function noteKill(member, how) {

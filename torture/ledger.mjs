@@ -12,17 +12,10 @@
 // - at the end every count is that of the acknowledged writes, or more by at most one for each write that a kill cut off;
 // - no writer fails, and no pipestate runs out of its window, unless the scenario allows it.
 //
-// In runs with careless tools (not `lossless`), at the end:
-// - two writes made from one version are explained: all but one of their holders had lost the lock to a foreign tool,
-//   which left what it removed as evidence. Unexplained, they would be two holders by pipestate's doing;
-// - the fence (L11): a pipestate that lost its lock before its function returned has not committed what that returned.
+// What was lost in runs with careless tools (not `lossless`) is explained at the end: losses.mjs.
 
-import { groupBy } from './common.mjs';
-
-export class Broken extends Error {}
-
-/** Kernel time stamps of files are this coarse, in milliseconds. */
-const COARSE = 10;
+import { Broken } from './common.mjs';
+import { explainLosses } from './losses.mjs';
 
 export class Ledger {
   constructor({ start, lossless = true, mayTimeOut = false }) {
@@ -32,7 +25,6 @@ export class Ledger {
     this.killed = new Set();
     this.dones = new Map();
     this.versions = new Map([[start.stamp, {}]]);
-    this.byPid = new Map();
     this.progress = new Map();
     this.looks = 0;
     this.counts = { acknowledged: 0, kills: 0, holderKills: 0, terminations: 0, conflicts: 0, timeouts: 0 };
@@ -57,8 +49,8 @@ export class Ledger {
     handle.call(this, event);
   }
 
-  /** Checks a version of the file that was read after all recorded events. */
-  look(text) {
+  /** Checks a version of the file that was read after all recorded events; it was put in place at `time`. */
+  look(text, time) {
     this.looks += 1;
     let state;
     try {
@@ -72,7 +64,7 @@ export class Ledger {
     if (this.lossless) this.checkNothingIsLost(state);
     this.seen = state;
     const version = this.versions.get(state.stamp);
-    if (version) version.wasSeen = true;
+    if (version) version.committed ??= time;
   }
 
   checkNothingIsLost(state) {
@@ -94,7 +86,7 @@ export class Ledger {
   end(removals = []) {
     if (this.open.size > 0) throw new Broken(`writes without an end: ${[...this.open.keys()].join(', ')}`);
     if (this.lossless) this.checkCounts();
-    else return this.explainLosses(removals);
+    return this.lossless ? undefined : explainLosses(this.versions, this.seen.stamp, removals);
   }
 
   checkCounts() {
@@ -107,72 +99,12 @@ export class Ledger {
     }
   }
 
-  /** Finds what was lost and by whom, and that it was nobody's fault but careless tools'. */
-  explainLosses(removals) {
-    const robberies = removals.filter((removal) => !removal.own);
-    const byLines = new Map(robberies.map((removal) => [removal.lines, removal]));
-    const byPid = groupBy(robberies, (removal) => parseInt(removal.lines, 10));
-    const robberyOf = (version) => byLines.get(version.hold) ?? this.robberyOfRun(version, byPid);
-
-    const children = groupBy(
-      [...this.versions.values()].filter((version) => version.from !== undefined),
-      (version) => version.from,
-    );
-    const isCommitted = (version) => version.done || version.wasSeen || children.has(version.stamp);
-
-    const result = { robbed: robberies.length, fenced: 0, openInstant: 0, forks: 0, lost: {} };
-    for (const version of this.versions.values()) {
-      if (!version.hold?.includes('{"pipestate":') || !byLines.has(version.hold)) continue;
-      const { removedAt } = byLines.get(version.hold);
-      const before = version.ended !== undefined && removedAt < version.ended - COARSE;
-      if (before && isCommitted(version)) {
-        throw new Broken(`${version.stamp} was committed, though its lock had been removed before: the fence failed`);
-      }
-      if (before) result.fenced += 1;
-      else if (isCommitted(version)) result.openInstant += 1;
-    }
-    for (const [from, siblings] of children) {
-      const committed = siblings.filter(isCommitted);
-      if (committed.length < 2) continue;
-      result.forks += 1;
-      const innocent = committed.filter((version) => !robberyOf(version));
-      if (innocent.length > 1) {
-        const names = innocent.map(({ stamp }) => stamp).join(' and ');
-        throw new Broken(`${names} were all made from ${from}, and none had lost its lock: two held`);
-      }
-    }
-
-    const survivors = new Set();
-    for (let stamp = this.seen.stamp; stamp !== undefined; stamp = this.versions.get(stamp)?.from) survivors.add(stamp);
-    for (const version of this.versions.values()) {
-      if (!version.done || survivors.has(version.stamp)) continue;
-      let lost = version;
-      while (!survivors.has(lost.from)) lost = this.versions.get(lost.from);
-      const overwriter = children.get(lost.from).find(({ stamp }) => survivors.has(stamp));
-      const what = `of ${kindOf(version)} by ${kindOf(overwriter)}`;
-      result.lost[what] = (result.lost[what] ?? 0) + 1;
-    }
-    return result;
-  }
-
   /** Whether `id`, or what it is a part of, was killed before the present event. */
   isKilled(id) {
     const parts = id.split('/');
     return parts.some((_, index) => this.killed.has(parts.slice(0, index + 1).join('/')));
   }
-
-  /** The program does not tell its lines, but they have the id and the time of its process. */
-  robberyOfRun(version, byPid) {
-    if (version.pid === undefined) return undefined;
-    const next = this.byPid.get(version.pid).find((other) => other.time > version.time);
-    return byPid.get(version.pid)?.find(({ lines }) => {
-      const taken = Date.parse(JSON.parse(lines.split('\n')[1]).time);
-      return taken >= version.time && (!next || taken < next.time);
-    });
-  }
 }
-
-const kindOf = ({ hold }) => (hold && !hold.includes('{"pipestate":') ? 'a foreign tool' : 'a pipestate');
 
 const isWithin = (id, ancestor) => id === ancestor || id.startsWith(`${ancestor}/`);
 
@@ -180,7 +112,6 @@ const HANDLERS = {
   try(event) {
     this.open.set(event.id, event);
     if (event.kind === 'counted') this.versions.set(event.stamp, event);
-    if (event.pid !== undefined) this.byPid.set(event.pid, [...(this.byPid.get(event.pid) ?? []), event]);
   },
   'fn ended'({ stamp, time }) {
     this.versions.get(stamp).ended = time;

@@ -4,8 +4,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { newState, now, plainPatch, sleep } from './common.mjs';
-import { Broken, Ledger } from './ledger.mjs';
+import { Broken, newState, now, plainPatch, sleep } from './common.mjs';
+import { Ledger } from './ledger.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CREW = fileURLToPath(new URL('crew.mjs', import.meta.url));
@@ -80,7 +80,10 @@ export class Run {
     const lines = this.unread.split('\n');
     this.unread = lines.pop();
     for (const line of lines) this.ledger.record(JSON.parse(line), now());
-    this.ledger.look((this.text = fs.readFileSync(this.file, 'utf8')));
+    const fd = fs.openSync(this.file, 'r');
+    this.text = fs.readFileSync(fd, 'utf8');
+    this.ledger.look(this.text, fs.fstatSync(fd).ctimeMs);
+    fs.closeSync(fd);
   }
 
   checkProgress() {
@@ -125,7 +128,7 @@ export class Run {
     const { status, stderr } = spawnSync(PROGRAM, ['write', this.file], { input: patch, encoding: 'utf8' });
     if (status !== 0) throw new Broken(`the next writer: exit ${status}: ${stderr}`);
     if (now() - started > 3500) throw new Broken(`the next writer took ${Math.round(now() - started)} ms`);
-    this.ledger.look(fs.readFileSync(this.file, 'utf8'));
+    this.look();
     const left = fs.readdirSync(this.state).filter((name) => name !== 'state.json' && !FOREIGN_LEFTOVER.test(name));
     if (left.length > 0) throw new Broken(`left behind: ${left.join(', ')}`);
   }
@@ -136,7 +139,7 @@ export class Run {
       const path_ = path.join(this.removed, name);
       const lines = fs.readFileSync(path_, 'utf8');
       const own = name.startsWith(`${lines.split('\n')[1]?.replaceAll('/', '-')}-`);
-      return { lines, own, removedAt: fs.statSync(path_).ctimeMs };
+      return { lines, own, time: fs.statSync(path_).ctimeMs };
     });
   }
 

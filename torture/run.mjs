@@ -4,8 +4,7 @@
 // kept when an invariant breaks. What is checked stands in ledger.mjs and at the top of every scenario.
 import { readdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { Random } from './common.mjs';
-import { Broken } from './ledger.mjs';
+import { Broken, Random } from './common.mjs';
 import { Run } from './rig.mjs';
 
 const { values } = parseArgs({

@@ -5,7 +5,7 @@ export const share = 20;
 
 export async function run(rig) {
   await rig.run({ lossless: false }, async (run, milliseconds) => {
-    run.startCrew('a', { writers: { program: 5, addon: [3], javascript: 5 }, slowCalls: 0.2, killsPerSecond: 20, orphansPerSecond: 100 });
+    run.startCrew('a', { writers: { program: 5, addon: [3], javascript: 5 }, slowCalls: 0.5, killsPerSecond: 20, orphansPerSecond: 100 });
     await run.watch(milliseconds);
   });
 }

@@ -3,8 +3,7 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { now, sleep } from '../common.mjs';
-import { Broken } from '../ledger.mjs';
+import { Broken, now, sleep } from '../common.mjs';
 import { PROGRAM } from '../rig.mjs';
 
 export const name = 'crowd';

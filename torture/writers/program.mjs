@@ -33,14 +33,14 @@ export async function writeByProgram(crew, writer) {
     const number = isCounted ? patch.counted[writer] : plain;
     const about = { writer, id, kind: isCounted ? 'counted' : 'plain', number, stamp: id };
     const window = random.pick(crew.windows);
-    const prefix = crew.prefix();
+    const { prefix, call } = crew.fate();
     const command = [...prefix, crew.program, 'write', '--json', '--lock-timeout', String(window)];
     if (isCounted) command.push('--if-match', rev);
     if (random.chance(0.5)) command.push('--no-fsync');
     const started = now();
     const ran = await run([...command, crew.file], JSON.stringify(patch), crew.environment(), (child) => {
-      report({ event: 'try', from: state.stamp, pid: child.pid, time: Date.now(), ...about });
-      crew.enlist(child, id, 'pipestate').isTraced = prefix[0] === 'strace';
+      report({ event: 'try', from: state.stamp, pid: child.pid, time: Date.now(), call, ...about });
+      crew.enlist(child, id, 'pipestate').isTraced = call !== undefined;
     });
     const took = now() - started;
     if (ran.code === 0) {
