@@ -57,6 +57,8 @@ export function reporter(log) {
   return (event) => fs.writeSync(fd, `${JSON.stringify(event)}\n`);
 }
 
+export const readEvents = (log) => fs.readFileSync(log, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
+
 /** Who the lock names: its bytes, the process id, and whether a pipestate made it; `null` when there is none. */
 export function readHolder(lock) {
   let lines;

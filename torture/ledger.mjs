@@ -29,6 +29,7 @@ export class Ledger {
     this.looks = 0;
     this.counts = { acknowledged: 0, kills: 0, holderKills: 0, terminations: 0, conflicts: 0, timeouts: 0 };
     Object.assign(this.counts, { orphans: 0, restarts: 0, lockLost: 0, stops: 0, holderStops: 0, clockMoves: 0, cutOff: 0 });
+    Object.assign(this.counts, { heirs: 0, crowds: 0 });
     this.successors = { pipestate: [], foreign: [] };
     this.longestWait = { pipestate: 0, foreign: 0 };
   }
@@ -185,7 +186,7 @@ const HANDLERS = {
   },
   heir({ what, problem, took }) {
     if (problem) throw new Broken(`${what}: ${problem}`);
-    this.counts.heirs = (this.counts.heirs ?? 0) + 1;
+    this.counts.heirs += 1;
     this.longestWait.pipestate = Math.max(this.longestWait.pipestate, took);
   },
   orphan() {

@@ -26,7 +26,7 @@ export function namespace(preparation = ':') {
   return ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ...init];
 }
 
-export class Run {
+export class Rig {
   constructor({ seed, lossless = true, mayTimeOut = false }) {
     this.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pipestate-torture-'));
     this.state = path.join(this.folder, 'state');
@@ -141,12 +141,6 @@ export class Run {
       const own = name.startsWith(`${lines.split('\n')[1]?.replaceAll('/', '-')}-`);
       return { lines, own, time: fs.statSync(path_).ctimeMs };
     });
-  }
-
-  /** Ends everything that is still there. */
-  abandon() {
-    fs.writeFileSync(this.stop, '');
-    for (const { child } of this.crews) child.stdin.end();
   }
 
   /** Keeps what shows how an invariant broke. */

@@ -1,11 +1,16 @@
 // npm run torture -- [--minutes N] [--seed N] [--only NAME]
 //
 // Tortures the real program and the addon, mixed with tools that know nothing of them, and exits 1 with the evidence
-// kept when an invariant breaks. What is checked stands in ledger.mjs and at the top of every scenario.
+// kept when an invariant breaks. What is checked stands at the top of ledger.mjs and losses.mjs, and what is done at
+// the top of every scenario. For Linux. Some scenarios need root, strace or faketime, which root installs when missing.
+//
+// The seed repeats who does what with which delays; when the machine lets whom run, no seed repeats.
 import { readdirSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Broken, Random } from './common.mjs';
-import { Run } from './rig.mjs';
+import { Figures } from './figures.mjs';
+import { Rig } from './rig.mjs';
+import { missing } from './tools.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -15,55 +20,40 @@ const { values } = parseArgs({
   },
 });
 
-const names = readdirSync(new URL('scenarios', import.meta.url));
-let scenarios = await Promise.all(names.map((name) => import(`./scenarios/${name}`)));
-scenarios.sort((a, b) => b.share - a.share);
-if (values.only !== undefined) {
-  scenarios = scenarios.filter(({ name }) => name === values.only);
-  if (scenarios.length === 0) throw new Error(`there is no scenario ${values.only}`);
-}
-const shares = scenarios.reduce((sum, { share }) => sum + share, 0);
-
-const totals = {};
-let current;
-
-const milliseconds = (number) => `${Math.round(number)} ms`;
-const longest = (list) => (list.length > 0 ? milliseconds(Math.max(...list)) : 'none');
-
-function print(name, { ledger }, losses) {
-  const { counts, successors, longestWait, looks } = ledger;
-  const figures = { looks, ...counts, takeOvers: successors.pipestate.length + successors.foreign.length };
-  for (const [name, figure] of Object.entries(figures)) totals[name] = (totals[name] ?? 0) + figure;
-  const told = Object.entries(figures).filter(([, figure]) => figure > 0);
-  console.log(`${name}: ${told.map(([name, figure]) => `${name} ${figure}`).join(', ')}`);
-  console.log(`  longest successor of a pipestate ${longest(successors.pipestate)}, of a foreign tool ${longest(successors.foreign)}`);
-  console.log(`  longest wait of a pipestate ${milliseconds(longestWait.pipestate)}, of a foreign tool ${milliseconds(longestWait.foreign)}`);
-  if (losses) console.log(`  ${JSON.stringify(losses)}`);
+const files = readdirSync(new URL('scenarios', import.meta.url));
+const all = await Promise.all(files.map((file) => import(`./scenarios/${file}`)));
+const asked = all.filter(({ name }) => name === (values.only ?? name)).sort((a, b) => b.share - a.share);
+if (!(values.minutes > 0) || asked.length === 0) {
+  console.error(`usage: npm run torture -- [--minutes N] [--seed N] [--only ${all.map(({ name }) => `'${name}'`).join('|')}]`);
+  process.exit(64);
 }
 
-for (const scenario of scenarios) {
-  const seed = `${values.seed}/${scenario.name}`;
-  const share = (values.minutes * 60_000 * scenario.share) / shares;
-  const rig = {
-    random: new Random(seed),
-    milliseconds: share,
-    print,
-    async run(options, work) {
-      current = new Run({ seed, ...options });
-      await work(current, share);
-      const losses = await current.end();
-      print(scenario.name, current, losses);
-      current.forget();
-    },
-  };
+const scenarios = asked.filter(({ name, needs }) => {
+  const lacking = missing(needs);
+  if (lacking.length > 0) console.log(`${name}: left out, for want of ${lacking.join(' and ')}`);
+  return lacking.length === 0;
+});
+
+/** Runs one scenario and gives its figures. */
+async function torture({ name, run, options, checked }, milliseconds) {
+  const seed = `${values.seed}/${name}`;
+  const rig = new Rig({ seed, ...options });
   try {
-    await scenario.run(rig);
+    await run(rig, milliseconds, new Random(seed));
+    const figures = new Figures(rig.ledger, await rig.end());
+    console.log(`${name}\n${figures}  checked: ${checked}`);
+    rig.forget();
+    return figures;
   } catch (error) {
-    current.abandon();
-    const what = error instanceof Broken ? error.message : error.stack;
-    console.log(`${scenario.name}: BROKEN: ${what}`);
-    console.log(`  evidence: ${current.keepEvidence(error)}, seed ${values.seed}`);
-    process.exit(1);
+    console.log(`${name}: BROKEN: ${error instanceof Broken ? error.message : error.stack}`);
+    console.log(`  evidence: ${rig.keepEvidence(error)}, seed ${values.seed}`);
+    process.exit(1); // which closes the stdin of all crews, and so ends them
   }
 }
-console.log(`total: ${Object.entries(totals).map(([name, figure]) => `${name} ${figure}`).join(', ')}, seed ${values.seed}`);
+
+const total = new Figures();
+const shares = scenarios.reduce((sum, { share }) => sum + share, 0);
+for (const scenario of scenarios) {
+  total.add(await torture(scenario, (values.minutes * 60_000 * scenario.share) / shares));
+}
+console.log(`total of ${scenarios.length} scenarios in ${values.minutes} minutes, seed ${values.seed}\n${total}`.trimEnd());

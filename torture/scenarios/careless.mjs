@@ -2,10 +2,17 @@
 
 export const name = 'careless';
 export const share = 20;
+export const needs = ['strace'];
+export const options = { lossless: false };
+export const checked =
+  'the file whole at every look, nobody stuck, the fence, and every loss follows from a lock that a foreign tool removed under its holder';
 
-export async function run(rig) {
-  await rig.run({ lossless: false }, async (run, milliseconds) => {
-    run.startCrew('a', { writers: { program: 5, addon: [3], javascript: 5 }, slowCalls: 0.5, killsPerSecond: 20, orphansPerSecond: 100 });
-    await run.watch(milliseconds);
+export async function run(rig, milliseconds) {
+  rig.startCrew('a', {
+    writers: { program: 8, addon: [3], javascript: 5 },
+    slowCalls: 0.5,
+    killsPerSecond: 20,
+    orphansPerSecond: 100,
   });
+  await rig.watch(milliseconds);
 }

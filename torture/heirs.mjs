@@ -1,7 +1,7 @@
 // Process ids that come to name somebody else while they stand in a lock. Runs in a process-id namespace of its own,
 // whose counter is set (ns_last_pid) so that the next process gets the dead one's id: it is the kernel that gives it.
 //
-//   node impostors.mjs OPTIONS    many rounds side by side, because the margin of L5 has to pass in each
+//   node heirs.mjs OPTIONS    many rounds side by side, because the margin of L5 has to pass in each
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
