@@ -1,22 +1,17 @@
 // `recover` and `scanRuns` decide as `pipestate recover` does: same objects, now and later.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { recover, recoverSync, scanRuns, scanRunsSync } from 'pipestate';
+import { folder, root } from './support.mjs';
+import * as shapes from './types/shapes.mjs';
 
-const program = fileURLToPath(new URL('../pipestate', import.meta.url));
+const program = join(root, process.platform === 'win32' ? 'pipestate.exe' : 'pipestate');
 const MODIFIED = new Date('2026-07-01T12:00:00Z');
 const AFTER_HALF_AN_HOUR = new Date('2026-07-01T12:30:00Z');
-
-function folder(t) {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), 'pipestate-')));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
 
 function state(path, content) {
   mkdirSync(dirname(path), { recursive: true });
@@ -52,7 +47,9 @@ test('a decision is the one that the program prints', async (t) => {
       assert.equal(decision.exitCode, exitCode);
     }
     const missing = join(at, 'missing.json');
-    assert.deepEqual(await decide(missing), printed(missing).files[0]);
+    const decision = await decide(missing);
+    assert.deepEqual(decision, printed(missing).files[0]);
+    assert.deepEqual(Object.keys(decision).sort(), Object.keys(shapes.decision).sort());
   }
 });
 
@@ -84,7 +81,9 @@ test('a scan finds what the program finds', async (t) => {
   assert.deepEqual(expected.files.map(({ action }) => action), ['refuse', 'escalate', 'skip', 'stop']);
   assert.equal(expected.exitCode, 3);
   for (const scan of twins(scanRuns, scanRunsSync)) {
-    assert.deepEqual(await scan(options), expected);
+    const found = await scan(options);
+    assert.deepEqual(found, expected);
+    assert.deepEqual(Object.keys(found).sort(), Object.keys(shapes.scan).sort());
     const one = await scan({ workspaces: [pathToFileURL(other)], home: false });
     assert.deepEqual([one.ok, one.exitCode, one.files.length], [true, 0, 1]);
     assert.deepEqual(await scan({ workspaces: [], home: false }), { ok: true, files: [], exitCode: 0 });
@@ -100,7 +99,7 @@ test('without options the working directory and the home folder are looked throu
   const at = folder(t);
   state(join(at, 'w/.superpipelines/temp/p/r/pipeline-state.json'), '{"status":"completed"}');
   state(join(at, 'h/.superpipelines/temp/p/r/pipeline-state.json'), '{"status":"completed"}');
-  const script = `console.log(JSON.stringify(require(${JSON.stringify(fileURLToPath(new URL('../index.js', import.meta.url)))}).scanRunsSync().files.map(({ path }) => path)))`;
+  const script = `console.log(JSON.stringify(require(${JSON.stringify(join(root, 'index.js'))}).scanRunsSync().files.map(({ path }) => path)))`;
   const env = { ...process.env, HOME: join(at, 'h') };
   const { stdout } = spawnSync(process.execPath, ['-e', script], { cwd: join(at, 'w'), env, encoding: 'utf8' });
   assert.deepEqual(JSON.parse(stdout), [
@@ -112,7 +111,7 @@ test('without options the working directory and the home folder are looked throu
 test('wrong options are named', async () => {
   const wrong = { name: 'TypeError', code: 'ERR_PIPESTATE_USAGE', exitCode: 64 };
   for (const [options, message] of [
-    [{ staleAfter: 1 }, /options\.staleAfter is not an option here: staleAfterMs, now$/],
+    [{ staleAfter: 1 }, /options\.staleAfter is not an option here: home, staleAfterMs, now$/],
     [{ staleAfterMs: -1 }, /options\.staleAfterMs must be a number, 0 or more/],
     [{ now: 5 }, /options\.now must be a valid Date or a string/],
     [{ now: new Date(NaN) }, /options\.now must be a valid Date or a string/],

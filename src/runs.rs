@@ -12,12 +12,12 @@ use std::time::SystemTime;
 
 use serde::{Serialize, Serializer};
 
-use crate::document::{Document, Value};
+use crate::document::Document;
 use crate::error::Error;
 use crate::kind::{StateKind, or_unknown};
-use crate::pipeline::scope::{self, Mismatch};
+use crate::pipeline::surroundings::{self, Notice, Weight};
 use crate::pipeline::tiers::{STATE_FILE, scope_roots};
-use crate::recovery::{self, Clock, Decision, Reason};
+use crate::recovery::{self, Clock, Decision, Reason, Rule};
 use crate::update;
 
 /// A state file as it was read, and what was seen around it.
@@ -31,8 +31,8 @@ pub struct StateFile {
     pub rev: Option<String>,
     /// What was in it.
     pub content: Content,
-    /// What else a decision should tell of (P5).
-    surroundings: Vec<Reason>,
+    /// Whether what lies around the run is still what the document says (P5).
+    surroundings: Vec<Notice>,
 }
 
 /// What a state file holds.
@@ -81,8 +81,8 @@ pub struct Assessment {
 }
 
 impl StateFile {
-    /// Reads the state file at `path`, and looks at what is around it.
-    pub fn read(path: &Path) -> StateFile {
+    /// Reads the state file at `path`, and looks at what is around it. `home` is what `~` stands for in it.
+    pub fn read(path: &Path, home: Option<&Path>) -> StateFile {
         let (rev, content) = match update::read(path) {
             Ok(snapshot) => {
                 let rev = snapshot.rev.clone();
@@ -94,12 +94,15 @@ impl StateFile {
             }
             Err(failure) => (None, Content::unreadable(path, &failure)),
         };
-        let (kind, surroundings) = match &content {
-            Content::Document { document, .. } => {
-                let kind = StateKind::of(path, document.root());
-                (kind, surroundings(path, kind, document))
+        let kind = match &content {
+            Content::Document { document, .. } => StateKind::of(path, document.root()),
+            _ => StateKind::by_name(path),
+        };
+        let surroundings = match &content {
+            Content::Document { document, .. } if kind == Some(StateKind::Pipeline) => {
+                surroundings::notices(path, document.root(), home)
             }
-            _ => (StateKind::by_name(path), Vec::new()),
+            _ => Vec::new(),
         };
         StateFile { path: path.to_owned(), kind, rev, content, surroundings }
     }
@@ -120,7 +123,11 @@ impl StateFile {
             Content::Corrupt { fault, modified } => recovery::corrupt(fault, *modified, clock),
             Content::Unreadable { code, why } => recovery::unreadable(code, why),
         };
-        decision.reasons.extend(self.surroundings.iter().cloned());
+        // Advice for a resume says nothing about a run that is done.
+        let tells = |notice: &&Notice| decision.rule != Rule::R3 || notice.weight == Weight::Mismatch;
+        let surroundings = self.surroundings.iter().filter(tells);
+        let reasons = surroundings.map(|notice| Reason::at(notice.code, &notice.pointer, &notice.message));
+        decision.reasons.extend(reasons.collect::<Vec<_>>());
         Assessment {
             path: self.path.clone(),
             kind: self.kind,
@@ -149,20 +156,6 @@ impl Content {
     }
 }
 
-/// What the place of a run has to say: it was moved out of the scope root that it records (P5).
-fn surroundings(path: &Path, kind: Option<StateKind>, document: &Document) -> Vec<Reason> {
-    let recorded = document.root().get("scope_root_dir").and_then(Value::as_str);
-    match (kind, recorded) {
-        (Some(StateKind::Pipeline), Some(recorded)) => {
-            let scope = scope::of_file(path, Some(&recorded));
-            let reason =
-                |mismatch: Mismatch| Reason::at("scope-mismatch", "/scope_root_dir", mismatch.to_string());
-            scope.mismatch.map(reason).into_iter().collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// The exit code of several assessments: the worst, 3 before 1 before 0 (R8).
 pub fn worst_exit_code(assessments: &[Assessment]) -> u8 {
     assessments.iter().map(|assessment| assessment.exit_code).max().unwrap_or(0)
@@ -173,7 +166,7 @@ pub fn worst_exit_code(assessments: &[Assessment]) -> u8 {
 pub struct Places {
     /// The workspaces.
     pub workspaces: Vec<PathBuf>,
-    /// The home folder, with the runs that belong to no workspace; `None` leaves those out.
+    /// The home folder, with the runs that belong to no workspace; `None` leaves those out. It is what `~` stands for.
     pub home: Option<PathBuf>,
 }
 
@@ -210,21 +203,21 @@ pub fn find(places: &Places) -> Result<Vec<StateFile>, Error> {
         let root = root.runs_folder();
         // Two spellings of one folder (`.` and the home folder), or links, hold the same runs.
         if seen.insert(fs::canonicalize(&root).unwrap_or(root.clone())) {
-            found.extend(find_below(&root));
+            found.extend(find_below(&root, places.home.as_deref()));
         }
     }
     Ok(found)
 }
 
 /// Reads every `{P}/{runId}/pipeline-state.json` below a folder `temp`.
-fn find_below(temp: &Path) -> Vec<StateFile> {
+fn find_below(temp: &Path, home: Option<&Path>) -> Vec<StateFile> {
     let mut found = Vec::new();
     for pipeline in folders_in(temp, &mut found) {
         for run in folders_in(&pipeline, &mut found) {
             let name = run.file_name().unwrap_or_default().as_encoded_bytes();
             let state = run.join(STATE_FILE);
             if !name.starts_with(EDIT) && is_there(&state) {
-                found.push(StateFile::read(&state));
+                found.push(StateFile::read(&state, home));
             }
         }
     }

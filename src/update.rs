@@ -210,28 +210,40 @@ impl Write {
         options: &WriteOptions,
         caller: Caller,
     ) -> Result<Attempt<Written>, Error> {
-        self.attempt_to(options, caller, &mut |lock| write_locked(lock, patch, options, caller))
+        let write =
+            |lock: &Lock| Ok(write_locked(lock, patch, options, caller)?.map(|written| ((), written)));
+        Ok(self.attempt_to(options, caller, write)?.map(|((), written)| written))
     }
 
-    /// Tries once to take the lock and, holding it, does `locked`, whose `None` says that the lock was lost on the way.
-    fn attempt_to(
+    /// Tries once to take the lock and, holding it, decides and writes. The arguments are those of [`edit()`], every time.
+    pub fn attempt_edit<T>(
         &mut self,
         options: &WriteOptions,
         caller: Caller,
-        locked: &mut dyn FnMut(&Lock) -> Result<Option<Written>, Error>,
-    ) -> Result<Attempt<Written>, Error> {
+        decide: Decide<T>,
+    ) -> Result<Attempt<(T, Written)>, Error> {
+        self.attempt_to(options, caller, |lock| edit_locked(lock, options, caller, decide))
+    }
+
+    /// Tries once to take the lock and, holding it, does `locked`, whose `None` says that the lock was lost on the way.
+    fn attempt_to<T>(
+        &mut self,
+        options: &WriteOptions,
+        caller: Caller,
+        mut locked: impl FnMut(&Lock) -> Result<Option<(T, Written)>, Error>,
+    ) -> Result<Attempt<(T, Written)>, Error> {
         loop {
             let lock = match self.acquiring.attempt()? {
                 Attempt::Done(lock) => lock,
                 Attempt::Busy(busy) => return Ok(Attempt::Busy(busy)),
             };
             let waited = self.since.elapsed();
-            if let Some(mut written) = locked(&lock)? {
+            if let Some((told, mut written)) = locked(&lock)? {
                 written.waited = waited;
                 if let Err(error) = lock.release() {
                     written.warnings.push(format!("the lock could not be removed: {error}"));
                 }
-                return Ok(Attempt::Done(written));
+                return Ok(Attempt::Done((told, written)));
             }
             // Our lock was unlinked under us, and nothing was written: from the start, within the same window (L11).
             if self.since.elapsed() >= options.lock_timeout {
@@ -287,42 +299,54 @@ pub struct Current {
 /// What a decision wants written: patches that are merged one after another (M1 to M3), in one write; none for nothing.
 pub type Steps = Vec<Patch>;
 
+/// Decides what to write, and what to tell of it.
+pub type Decide<'a, T> = &'a mut dyn FnMut(&Current) -> Result<(T, Steps), Error>;
+
 /// Decides from the state file at `path`, under its lock, what to write into it, and writes that.
 ///
 /// `decide` sees the state that is written over, whoever else writes: nobody gets between its decision and the write.
-/// It runs again when another tool removed the lock meanwhile (L11), so it has no effects but on what it tells its
-/// caller. Its error ends the edit with nothing written. The mode in the options is not used.
+/// It runs again when another tool removed the lock meanwhile (L11), so it has no effects. Its error ends the edit with
+/// nothing written. The mode in the options is not used.
 ///
 /// # Errors
 /// Those of [`write()`], those of `decide`, and [`Error::Io`] when there is no such file: an edit makes none.
-pub fn edit(
+pub fn edit<T>(
     path: &Path,
     options: &WriteOptions,
     caller: Caller,
-    decide: &mut dyn FnMut(&Current) -> Result<Steps, Error>,
-) -> Result<Written, Error> {
-    place::refuse_plugin_root(path)?;
-    let place = Arc::new(Place::find(path, Missing::Fail)?);
-    let mut write = Write::new(place.clone(), caller.program, Instant::now());
+    decide: Decide<T>,
+) -> Result<(T, Written), Error> {
+    let mut edit = Write::new(prepare_edit(path)?, caller.program, Instant::now());
+    let place = edit.place.clone();
     lock::wait_for(&place, options.lock_timeout, caller.interrupted, || {
-        write.attempt_to(options, caller, &mut |lock| edit_locked(lock, options, caller, decide))
+        edit.attempt_edit(options, caller, decide)
     })
 }
 
-fn edit_locked(
+/// Finds where a state file lies that is to be edited: its folder must be there.
+///
+/// # Errors
+/// [`Error::PluginRoot`], [`Error::Io`].
+pub fn prepare_edit(path: &Path) -> Result<Arc<Place>, Error> {
+    place::refuse_plugin_root(path)?;
+    Ok(Arc::new(Place::find(path, Missing::Fail)?))
+}
+
+fn edit_locked<T>(
     lock: &Lock,
     options: &WriteOptions,
     caller: Caller,
-    decide: &mut dyn FnMut(&Current) -> Result<Steps, Error>,
-) -> Result<Option<Written>, Error> {
+    decide: Decide<T>,
+) -> Result<Option<(T, Written)>, Error> {
     let place = lock.place();
     let Snapshot { text, rev, facts } = read_locked(lock, options)?;
     let facts = facts.ok_or_else(|| no_such_file(&place.path))?;
     let document = document(text, &place.path)?;
     let current = Current { document, rev, facts, place: place.clone() };
-    let steps = decide(&current)?;
+    let (told, steps) = decide(&current)?;
     let steps: Vec<_> = steps.iter().map(|patch| (patch, Nulls::Store)).collect();
-    Commit { lock, facts: Some(facts), rev: current.rev, options, caller }.merge(current.document, &steps)
+    let commit = Commit { lock, facts: Some(facts), rev: current.rev, options, caller };
+    Ok(commit.merge(current.document, &steps)?.map(|written| (told, written)))
 }
 
 /// Reads the state whose lock is held, after cleaning up behind the dead, and makes sure of its revision (M7).

@@ -1,5 +1,7 @@
 //! `pipestate recover`: decisions on the command line, and scans of every root (contract R, P4).
 
+#![allow(clippy::disallowed_methods)] // a test lays out its own folder
+
 mod support;
 
 use std::fs::{self, File, FileTimes};
@@ -89,7 +91,7 @@ fn the_hour_and_the_clock_are_options() {
         &["recover", "--now", "yesterday", "f"],
         &["recover", "--stale-after", "60", "f"],
         &["recover", "--stale-after", "", "f"],
-        &["recover", "--home", "h", "f"],
+        &["recover", "--home", "h", "--no-user", "f"],
         &["recover", "--scan"],
     ] {
         let ran = run(wrong, "");
@@ -151,7 +153,35 @@ fn a_run_that_was_moved_out_of_its_scope_root_is_told() {
             .collect()
     };
     assert_eq!(codes(&stays), ["completed"]);
-    assert_eq!(codes(&moved), ["completed", "scope-mismatch"]);
+    assert_eq!(codes(&moved), ["completed", "scope-root-mismatch"]);
+}
+
+#[test]
+fn what_has_changed_around_a_run_is_told_to_who_may_resume_it() {
+    let folder = Folder::new();
+    let run = |status: &str| {
+        let run = format!(
+            r#"{{"status":"{status}","scope_root_dir":".superpipelines","plugin_version":"1.2.3","metadata":{{"runtime_tier":"tier_1",
+            "preference_files_consulted":{{"user_path":"~/prefs.json","user_hash":null}}}}}}"#
+        );
+        state(folder.join(format!("w/.superpipelines/temp/p/{status}/pipeline-state.json")), run)
+    };
+    state(folder.join("w/.claude-plugin/plugin.json"), r#"{"version":"2.0.0"}"#);
+    state(folder.join("home/prefs.json"), "{}");
+    let home = folder.join("home");
+    let codes = |file: &Path, home: &[&str]| -> Vec<String> {
+        let ran = recover(["--json", text(file)].into_iter().chain(home.iter().copied()));
+        let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let reasons = report["files"][0]["reasons"].as_array().unwrap().iter();
+        reasons.map(|reason| reason["code"].as_str().unwrap().to_owned()).collect()
+    };
+    let failed = run("failed");
+    assert_eq!(
+        codes(&failed, &["--home", text(&home)]),
+        ["failed", "plugin-version-differs", "preferences-drifted"]
+    );
+    assert_eq!(codes(&failed, &["--no-user"]), ["failed", "plugin-version-differs", "preferences-unchecked"]);
+    assert_eq!(codes(&run("completed"), &["--home", text(&home)]), ["completed"]);
 }
 
 /// Where runs lie below a workspace and below a home folder (P4).

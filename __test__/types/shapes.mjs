@@ -11,6 +11,10 @@ export const api = {
   writeStateSync: true,
   validateState: true,
   validateStateSync: true,
+  recover: true,
+  recoverSync: true,
+  scanRuns: true,
+  scanRunsSync: true,
   updateState: true,
   updateStateSync: true,
   lockState: true,
@@ -30,6 +34,28 @@ export const report = { ok: true, path: true, kind: true, rev: true, findings: t
 
 /** @satisfies {Keys<import('pipestate').Finding>} */
 export const finding = { severity: true, code: true, pointer: true, message: true };
+
+/** @satisfies {Keys<import('pipestate').RunDecision>} */
+export const decision = {
+  path: true,
+  kind: true,
+  rev: true,
+  rule: true,
+  status: true,
+  action: true,
+  choices: true,
+  autoResume: true,
+  ageMs: true,
+  lastActive: true,
+  reasons: true,
+  exitCode: true,
+};
+
+/** @satisfies {Keys<import('pipestate').RunReason>} */
+export const reason = { code: true, message: true, pointer: true };
+
+/** @satisfies {Keys<import('pipestate').RunScan>} */
+export const scan = { ok: true, files: true, exitCode: true };
 
 /** @satisfies {Keys<import('pipestate').LockHolder>} */
 export const holder = { pid: true, program: true, host: true, ageMs: true, alive: true, why: true };

@@ -5,6 +5,10 @@ import pipestate, {
   PipestateError,
   readState,
   readStateSync,
+  recover,
+  recoverSync,
+  scanRuns,
+  scanRunsSync,
   updateState,
   updateStateSync,
   validateState,
@@ -14,6 +18,7 @@ import pipestate, {
   StateLock,
   type LockHolder,
   type PipestateErrorCode,
+  type RunDecision,
   type State,
   type StatePatch,
   type StateReport,
@@ -82,6 +87,20 @@ const exit: 0 | 1 | 3 = validateStateSync('a.json').exitCode;
 // @ts-expect-error no such kind
 await validateState('a.json', { kind: 'other' });
 
+// Decisions.
+const decision: RunDecision = await recover('pipeline-state.json', { staleAfterMs: 60_000, now: new Date() });
+const never: false = decision.autoResume;
+const codes: string[] = decision.reasons.map(({ code, pointer }) => `${code} ${pointer ?? ''}`);
+if (decision.action === 'ask' && decision.choices.includes('finalize')) texts.push(decision.lastActive?.at ?? '');
+const decisions: RunDecision[] = (await scanRuns({ workspaces: ['.', new URL('file:///w')], home: false, now: '2026-07-01' })).files;
+decisions.push(recoverSync('agent-state.json'), ...scanRunsSync().files);
+// @ts-expect-error no such action
+if (decision.action === 'resume') texts.push('never');
+// @ts-expect-error `true` is no home folder
+await scanRuns({ home: true });
+// @ts-expect-error of a scan only
+await recover('a.json', { workspaces: [] });
+
 // Updates.
 await updateState('a.json', (state) => ({ attempt: (state.attempt ?? 0) + 1 }), { signal: AbortSignal.timeout(1) });
 await updateState<Agent>('a.json', async ({ currentPhase }, read) => ({ currentPhase: currentPhase + 1, rev: read.rev }));
@@ -135,4 +154,4 @@ try {
 
 // One and the same by default.
 const same: typeof writeState = pipestate.writeState;
-export { anything, exit, flags, phase, result, same, severities, text };
+export { anything, codes, decisions, exit, flags, never, phase, result, same, severities, text };

@@ -29,8 +29,9 @@ pub struct Finalize {
 impl Finalize {
     pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let options = self.edit.read()?;
-        let written =
-            as_caller(program, "finalize", |caller| transition::finalize(&self.file, &options, caller))?;
+        let written = as_caller(program, "finalize", |caller| {
+            transition::write_completed(&self.file, &options, caller)
+        })?;
         tell(output, &self.file, &written, json!({ "status": "completed" }));
         Ok(0)
     }

@@ -25,6 +25,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use clap::{Parser, Subcommand};
 
 use crate::error::{EXIT_CODES, Error};
+pub use edit::with_write;
 use output::Output;
 pub use output::to_object as error_object;
 

@@ -57,7 +57,7 @@ impl Phase {
         let transition =
             Transition { phase: self.phase, status: self.status, outputs: self.outputs, error: self.error };
         let written = as_caller(program, "phase", |caller| {
-            transition::set_phase(&self.file, &transition, &options, caller)
+            transition::write_phase(&self.file, &transition, &options, caller)
         })?;
         let more = json!({ "phase": transition.phase, "status": transition.status.word() });
         tell(output, &self.file, &written, more);

@@ -26,11 +26,11 @@ pub struct Recover {
     /// Find the runs of these workspaces and of the home folder, below the scope roots of all tiers
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "files")]
     scan: Vec<PathBuf>,
-    /// The home folder that --scan looks in [env: HOME]
-    #[arg(long, value_name = "DIR", requires = "scan", conflicts_with_all = ["no_user", "files"])]
+    /// The home folder: --scan looks below it, and preference files may lie there [default: $HOME]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_user")]
     home: Option<PathBuf>,
-    /// Leave the home folder out of --scan
-    #[arg(long, requires = "scan", conflicts_with = "files")]
+    /// Leave the home folder alone
+    #[arg(long)]
     no_user: bool,
     #[command(flatten)]
     clock: ClockOptions,
@@ -63,10 +63,11 @@ impl ClockOptions {
 impl Recover {
     pub fn run(self, output: &mut Output) -> Result<u8, Error> {
         let clock = self.clock.read();
+        let home = if self.no_user { None } else { self.home.or_else(runs::home_folder) };
         let found = if self.scan.is_empty() {
-            self.files.iter().map(|file| StateFile::read(file).assess(&clock)).collect()
+            let assess = |file: &PathBuf| StateFile::read(file, home.as_deref()).assess(&clock);
+            self.files.iter().map(assess).collect()
         } else {
-            let home = if self.no_user { None } else { self.home.or_else(runs::home_folder) };
             runs::scan(&Places { workspaces: self.scan, home }, &clock)?
         };
         let code = runs::worst_exit_code(&found);

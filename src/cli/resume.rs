@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 
 use super::edit::{EditOptions, as_caller, kind_of, warn, with_write};
 use super::init::tier;
@@ -69,16 +68,7 @@ impl Resume {
         let (claim, written) =
             as_caller(program, "resume", |caller| resume::resume(&self.file, &request, &options, caller))?;
         warn(output, &self.file, &written);
-        let more = json!({
-            "rule": claim.rule,
-            "tier": tier.id(),
-            "previousTier": claim.from,
-            "tierChanged": claim.crossed,
-            "confirmed": self.confirm,
-            "resumedAt": claim.resumed_at,
-            "resumedBy": claim.resumed_by,
-            "currentPhase": claim.current_phase,
-        });
+        let more = claim.told(&request);
         let line = format!("resumed {}: {}", self.file.display(), describe(&claim, tier));
         if let Err(error) = output.result(with_write(&written, more), &line) {
             output.warning(&error.to_string()); // the run is claimed all the same

@@ -44,7 +44,7 @@ impl Status {
         match file_of(&self.path) {
             Some(file) if self.watch => self.follow(&file, output),
             Some(file) => {
-                let view = View::of(&StateFile::read(&file), &self.clock.read());
+                let view = View::of(&read(&file), &self.clock.read());
                 self.show(&view, "", output)?;
                 Ok(exit_code(&view))
             }
@@ -83,7 +83,7 @@ impl Status {
             // The watch comes before the look, so that no change falls between them.
             let place = Place::find(path, Missing::Fail)?;
             let watch = FileWatch::new(&place)?;
-            let mut file = StateFile::read(path);
+            let mut file = read(path);
             loop {
                 let view = View::of(&file, &self.clock.read());
                 let is_looked_at = if on_terminal {
@@ -98,7 +98,7 @@ impl Status {
                 }
                 shown = Shown { rev: Some(file.rev.clone()), lines: status::lines(&view).len() };
                 match watch.sleep(tick).map_err(place.failed("wait for a change", "poll"))? {
-                    Woken::Changed => file = StateFile::read(path),
+                    Woken::Changed => file = read(path),
                     Woken::TimeOut => {}
                     Woken::FolderGone => break,
                 }
@@ -132,6 +132,10 @@ impl Shown {
     fn separator(&self) -> &'static str {
         if self.rev.is_none() { "" } else { "\n" }
     }
+}
+
+fn read(path: &Path) -> StateFile {
+    StateFile::read(path, runs::home_folder().as_deref())
 }
 
 /// The state file that a path means: itself, or the one in that folder; `None` for a folder without one.

@@ -15,13 +15,14 @@ use super::held::Held;
 use crate::atomic::Durability;
 use crate::cli;
 use crate::error::Error;
+use crate::kind::StateKind;
 use crate::lock;
 use crate::merge::Nulls;
 use crate::recovery::{Clock, STALE_AFTER};
 use crate::runs::{self, Places};
 use crate::time::Moment;
 use crate::update::{self, Mode, Snapshot, Written};
-use crate::validate::{self, Kind, Report};
+use crate::validate::{self, Report};
 
 /// A path: a string, or bytes where it may not be UTF-8.
 pub type File = Either<String, Uint8Array>;
@@ -94,10 +95,15 @@ pub struct ValidateOptions {
     pub strict: Option<bool>,
 }
 
-/// Against what `recover` measures the age of a run.
+/// Against what `recover` measures.
 #[napi(object, object_to_js = false)]
 #[derive(Default)]
 pub struct RecoverOptions {
+    /// The home folder, in which preference files may lie (`~`); `false` leaves it alone.
+    ///
+    /// @default the user's home folder, `HOME`
+    #[napi(ts_type = "StateFile | false")]
+    pub home: Option<Either3<bool, String, Uint8Array>>,
     /// How long a running run may be silent before it counts as crashed, in milliseconds.
     ///
     /// @default 3600000
@@ -109,7 +115,7 @@ pub struct RecoverOptions {
     pub now: Option<String>,
 }
 
-/// Where `scanRuns` looks, and against what it measures ages.
+/// Where `scanRuns` looks, and against what it measures.
 #[napi(object, object_to_js = false)]
 #[derive(Default)]
 pub struct ScanOptions {
@@ -118,7 +124,8 @@ pub struct ScanOptions {
     /// @default the working directory
     #[napi(ts_type = "StateFile[]")]
     pub workspaces: Option<Vec<File>>,
-    /// The home folder, below which they are looked through too; `false` leaves it out.
+    /// The home folder, below which they are looked through too, and in which preference files may lie; `false` leaves it
+    /// alone.
     ///
     /// @default the user's home folder, `HOME`
     #[napi(ts_type = "StateFile | false")]
@@ -162,11 +169,7 @@ impl WriteSyncOptions {
         Ok(update::WriteOptions {
             mode: if self.replace == Some(true) { Mode::Replace } else { Mode::Merge(nulls) },
             if_match: self.if_match,
-            durability: match self.durability.as_deref() {
-                None | Some("durable") => Durability::Durable,
-                Some("fast") => Durability::Fast,
-                Some(_) => return Err(Error::Usage("options.durability must be 'durable' or 'fast'".into())),
-            },
+            durability: durability(self.durability.as_deref())?,
             lock_timeout: window(self.lock_timeout_ms)?,
             force: self.force == Some(true),
         })
@@ -178,8 +181,8 @@ impl ValidateOptions {
     pub fn parse(self) -> Result<validate::Options, Error> {
         let kind = match self.kind.as_deref() {
             None | Some("auto") => None,
-            Some("agent") => Some(Kind::Agent),
-            Some("pipeline") => Some(Kind::Pipeline),
+            Some("agent") => Some(StateKind::Agent),
+            Some("pipeline") => Some(StateKind::Pipeline),
             Some(_) => return Err(Error::Usage("options.kind must be 'auto', 'agent' or 'pipeline'".into())),
         };
         let max_phase = self.max_phase.unwrap_or(validate::DEFAULT_MAX_PHASE);
@@ -188,15 +191,21 @@ impl ValidateOptions {
 }
 
 impl RecoverOptions {
-    /// As the core has them: the clock, read when the work is done.
-    pub fn parse(self) -> Result<impl Fn() -> Clock + Send + 'static, Error> {
+    /// As the core has them: the home folder, and the clock, which is read when the work is done.
+    pub fn parse(self) -> Result<(Option<PathBuf>, impl Fn() -> Clock + Send + 'static), Error> {
+        let home = match self.home {
+            Some(Either3::A(false)) => None,
+            Some(Either3::A(true)) | None => runs::home_folder(),
+            Some(Either3::B(home)) => Some(path(Either::A(home))?),
+            Some(Either3::C(home)) => Some(path(Either::B(home))?),
+        };
         let now = match self.now.as_deref().map(Moment::parse) {
             None => None,
             Some(Some(moment)) => Some(moment.at),
             Some(None) => return Err(Error::Usage("options.now must be a time in ISO 8601".into())),
         };
         let stale_after = self.stale_after_ms.map_or(STALE_AFTER, duration);
-        Ok(move || Clock { now: now.unwrap_or_else(Utc::now), stale_after })
+        Ok((home, move || Clock { now: now.unwrap_or_else(Utc::now), stale_after }))
     }
 }
 
@@ -207,14 +216,18 @@ impl ScanOptions {
             Some(workspaces) => workspaces.into_iter().map(path).collect::<Result<_, _>>()?,
             None => vec![".".into()],
         };
-        let home = match self.home {
-            Some(Either3::A(false)) => None,
-            Some(Either3::A(true)) | None => runs::home_folder(),
-            Some(Either3::B(home)) => Some(path(Either::A(home))?),
-            Some(Either3::C(home)) => Some(path(Either::B(home))?),
-        };
-        let clock = RecoverOptions { stale_after_ms: self.stale_after_ms, now: self.now }.parse()?;
+        let ScanOptions { home, stale_after_ms, now, .. } = self;
+        let (home, clock) = RecoverOptions { home, stale_after_ms, now }.parse()?;
         Ok((Places { workspaces, home }, clock))
+    }
+}
+
+/// Whether to sync.
+pub fn durability(word: Option<&str>) -> Result<Durability, Error> {
+    match word {
+        None | Some("durable") => Ok(Durability::Durable),
+        Some("fast") => Ok(Durability::Fast),
+        Some(_) => Err(Error::Usage("options.durability must be 'durable' or 'fast'".into())),
     }
 }
 

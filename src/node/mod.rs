@@ -9,6 +9,7 @@
 
 mod convert;
 mod held;
+mod pipeline;
 mod session;
 
 use std::ffi::OsString;
@@ -82,8 +83,11 @@ pub fn validate(session: &Opened, now: bool, file: File, options: ValidateOption
 #[napi(skip_typescript)]
 pub fn recover(session: &Opened, now: bool, file: File, options: RecoverOptions) -> Outcome {
     session.run(now, || {
-        let (path, clock) = (convert::path(file)?, options.parse()?);
-        Ok(Once::new(move |_| Ok(Value::Json(convert::json(&StateFile::read(&path).assess(&clock()))))))
+        let (path, (home, clock)) = (convert::path(file)?, options.parse()?);
+        Ok(Once::new(move |_| {
+            let assessment = StateFile::read(&path, home.as_deref()).assess(&clock());
+            Ok(Value::Json(convert::json(&assessment)))
+        }))
     })
 }
 

@@ -50,6 +50,24 @@ pub struct Claim {
     pub crossed: bool,
     /// `current_phase` as the document has it.
     pub current_phase: Option<String>,
+    /// What whoever resumes the run should know.
+    pub warnings: Vec<String>,
+}
+
+impl Claim {
+    /// What is told of it, as `--json` and JavaScript have it.
+    pub fn told(&self, request: &Request) -> serde_json::Value {
+        serde_json::json!({
+            "rule": self.rule,
+            "tier": request.tier.id(),
+            "previousTier": self.from,
+            "tierChanged": self.crossed,
+            "confirmed": request.confirmed,
+            "resumedAt": self.resumed_at,
+            "resumedBy": self.resumed_by,
+            "currentPhase": self.current_phase,
+        })
+    }
 }
 
 /// Resumes the run of the document at `path`.
@@ -62,19 +80,17 @@ pub fn resume(
     options: &WriteOptions,
     caller: Caller,
 ) -> Result<(Claim, Written), Error> {
-    let mut decided = None;
-    let mut written = update::edit(path, options, caller, &mut |current| {
-        let (claim, steps, warnings) = decide(current, request, caller.program)?;
-        decided = Some((claim, warnings));
-        Ok(steps)
-    })?;
-    let (claim, warnings) = decided.ok_or_else(|| Error::Bug("an edit without a decision".into()))?;
-    written.warnings.extend(warnings);
+    let (claim, mut written) =
+        update::edit(path, options, caller, &mut |current| decide(current, request, caller.program))?;
+    written.warnings.extend(claim.warnings.iter().cloned());
     Ok((claim, written))
 }
 
-fn decide(current: &Current, request: &Request, program: &str) -> Result<(Claim, Steps, Vec<String>), Error> {
-    let clock = (request.clock)();
+/// Decides about the run whose lock is held: what is claimed, and the patches that claim it. `program` is who resumes.
+///
+/// # Errors
+/// [`Error::Refused`] where the rules say no.
+pub fn decide(current: &Current, request: &Request, program: &str) -> Result<(Claim, Steps), Error> {
     let path = &current.place.path;
     let root = current.document.root();
     let kind = StateKind::of(path, root);
@@ -83,22 +99,24 @@ fn decide(current: &Current, request: &Request, program: &str) -> Result<(Claim,
         let reason = "this is no pipeline's document, and its runs are not resumed so".into();
         return Err(refused(Refusal { pointer: String::new(), reason }));
     }
+    let clock = (request.clock)();
     let decision = recovery::decide(root, kind, current.facts.modified, &clock);
     permit(&decision, request.confirmed).map_err(refused)?;
     let from = previous_tier(root);
-    let claim = Claim {
+    let mut claim = Claim {
         rule: decision.rule,
         resumed_at: clock.now.to_rfc3339_opts(SecondsFormat::Millis, true),
         resumed_by: format!("{program}, process {} on {}", std::process::id(), lock::host()),
         crossed: from.as_deref().is_some_and(|from| from != request.tier.id()),
         from,
         current_phase: root.get("current_phase").map(|cursor| String::from_utf8_lossy(cursor.raw()).into()),
+        warnings: Vec::new(),
     };
+    claim.warnings = warnings(path, root, &decision, &claim, request);
     let patches = patches(root, &claim, request).map_err(refused)?;
     let steps =
         patches.into_iter().map(|patch| Patch::parse(patch, "the claim")).collect::<Result<_, _>>()?;
-    let warnings = warnings(path, root, &decision, &claim, request);
-    Ok((claim, steps, warnings))
+    Ok((claim, steps))
 }
 
 /// Whether the run may be resumed.

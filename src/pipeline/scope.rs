@@ -89,6 +89,9 @@ impl fmt::Display for Mismatch {
 /// assert_eq!(scope.base.as_deref(), Some(Path::new("/work")));
 /// ```
 pub fn locate(file: &Path, recorded: Option<&str>) -> Scope {
+    let Some(recorded) = recorded else {
+        return Scope { root: root_of(file), base: None, mismatch: Some(Mismatch::NotRecorded) };
+    };
     let Some(root) = root_of(file) else {
         let found =
             file.ancestors().nth(3).and_then(Path::file_name).map(|name| name.to_string_lossy().into());
@@ -130,8 +133,7 @@ fn root_of(file: &Path) -> Option<ScopeRoot> {
 }
 
 /// The path without the components of the recorded name, if it ends in them.
-fn base_of(root: &Path, recorded: Option<&str>) -> Result<PathBuf, Mismatch> {
-    let recorded = recorded.ok_or(Mismatch::NotRecorded)?;
+fn base_of(root: &Path, recorded: &str) -> Result<PathBuf, Mismatch> {
     let names = names(recorded).ok_or_else(|| Mismatch::NotAName { recorded: recorded.to_owned() })?;
     let mut base = root;
     for name in names.iter().rev() {

@@ -13,7 +13,7 @@ use crate::kind::StateKind;
 use crate::merge::{Patch, Refusal};
 use crate::phases::{is_done, phases};
 use crate::recovery::is_complete;
-use crate::update::{self, Caller, Current, WriteOptions, Written};
+use crate::update::{self, Caller, Current, Steps, WriteOptions, Written};
 
 /// What a phase comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,50 +64,63 @@ pub struct Transition {
     pub error: Option<String>,
 }
 
-/// Writes a step of a phase into the document at `path`: the phase's status, outputs and error, the cursor, and with a
-/// failed phase the run's status.
+/// Writes a step of a phase into the document at `path`.
 ///
 /// # Errors
-/// [`Error::Refused`] where there is no such phase, or no record of it, or where the phase would start in a run that
-/// has ended or been stopped; those of [`update::edit`].
-pub fn set_phase(
+/// Those of [`set_phase`] and of [`update::edit`].
+pub fn write_phase(
     path: &Path,
     transition: &Transition,
     options: &WriteOptions,
     caller: Caller,
 ) -> Result<Written, Error> {
-    edit(path, options, caller, |root| step(root, transition).map(Some))
+    let edit = update::edit(path, options, caller, &mut |current| Ok(((), set_phase(current, transition)?)));
+    edit.map(|((), written)| written)
 }
 
-/// Marks the run of the document at `path` completed, if it is running and all its phases are done (P7). One that is
-/// completed already stays as it is.
+/// Marks the run of the document at `path` completed (P7).
 ///
 /// # Errors
-/// [`Error::Refused`] where it is not; those of [`update::edit`].
-pub fn finalize(path: &Path, options: &WriteOptions, caller: Caller) -> Result<Written, Error> {
-    edit(path, options, caller, |root| match &*status(root)? {
+/// Those of [`finalize`] and of [`update::edit`].
+pub fn write_completed(path: &Path, options: &WriteOptions, caller: Caller) -> Result<Written, Error> {
+    let edit = update::edit(path, options, caller, &mut |current| Ok(((), finalize(current)?)));
+    edit.map(|((), written)| written)
+}
+
+/// What a step of a phase writes: the phase's status, outputs and error, the cursor, and with a failed phase the run's
+/// status (S2).
+///
+/// # Errors
+/// [`Error::Refused`] where there is no such phase, or no record of it, or where the phase would start in a run that
+/// has ended or been stopped.
+pub fn set_phase(current: &Current, transition: &Transition) -> Result<Steps, Error> {
+    decide(current, |root| step(root, transition).map(Some))
+}
+
+/// What marks a run completed that is running and whose phases are all done (P7); nothing for one that is completed.
+///
+/// # Errors
+/// [`Error::Refused`] for any other.
+pub fn finalize(current: &Current) -> Result<Steps, Error> {
+    decide(current, |root| match &*status(root)? {
         "running" => all_done(root).map(|()| Some(br#"{"status":"completed"}"#.to_vec())),
         word if is_done(word) => Ok(None),
         word => refuse("/status", format!("it is {word:?}, and only a running run is finalized")),
     })
 }
 
-/// Edits a pipeline's document by one patch, or by none.
-fn edit(
-    path: &Path,
-    options: &WriteOptions,
-    caller: Caller,
-    decide: impl Fn(Value<'_>) -> Result<Option<Vec<u8>>, Refusal>,
-) -> Result<Written, Error> {
-    update::edit(path, options, caller, &mut |Current { document, place, .. }| {
-        let root = document.root();
-        if StateKind::of(&place.path, root) != Some(StateKind::Pipeline) {
-            let reason = "this is no pipeline's document".to_owned();
-            return Err(Refusal { pointer: String::new(), reason }.of(&place.path));
-        }
-        let patch = decide(root).map_err(|refusal| refusal.of(&place.path))?;
-        patch.into_iter().map(|patch| Patch::parse(patch, "the transition")).collect()
-    })
+/// Decides about a pipeline's document by one patch, or by none.
+fn decide(
+    Current { document, place, .. }: &Current,
+    patch: impl Fn(Value<'_>) -> Result<Option<Vec<u8>>, Refusal>,
+) -> Result<Steps, Error> {
+    let root = document.root();
+    if StateKind::of(&place.path, root) != Some(StateKind::Pipeline) {
+        let reason = "this is no pipeline's document".to_owned();
+        return Err(Refusal { pointer: String::new(), reason }.of(&place.path));
+    }
+    let patch = patch(root).map_err(|refusal| refusal.of(&place.path))?;
+    patch.into_iter().map(|patch| Patch::parse(patch, "the transition")).collect()
 }
 
 /// The patch that a step is.

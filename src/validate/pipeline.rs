@@ -529,3 +529,378 @@ fn text(value: Value<'_>, code: &'static str, what: &str, is_right: fn(&str) -> 
 fn not(code: &'static str, value: Value<'_>, what: &str) -> Verdict {
     Wrong(code, format!("is {}, and not {what}", shown(value)))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::{Value as Json, json};
+
+    use crate::validate::{Options, validate_text};
+
+    /// A document as init makes it, and a phase further.
+    fn run() -> Json {
+        json!({
+            "pipeline_id": "0b1c2d3e-0000-4000-8000-0123456789ab",
+            "pipeline_name": "docs",
+            "plugin_version": "1.2.3",
+            "scope_root_dir": ".agents/codex",
+            "run_id": "docs-20260731-134000",
+            "started_at": "2026-07-31T13:40:00.000Z",
+            "pattern": "2b",
+            "status": "running",
+            "current_phase": 1,
+            "phases": [
+                {"index": 0, "name": "plan", "status": "done", "agent": "planner", "outputs": ["a.md"], "error": null},
+                {"index": 1, "name": "write", "status": "running", "agent": null, "outputs": [], "error": null},
+                {"index": 2, "name": "check", "status": "pending", "agent": null, "outputs": [], "error": null},
+            ],
+            "metadata": {
+                "source_tier": "tier_1d",
+                "runtime_tier": "tier_2",
+                "platform_profile": {"id": "cursor"},
+                "tier_changes": [{"from": "tier_1d", "to": "tier_2", "at": "2026-07-31T13:41:00Z"}],
+                "source_scope_root": ".agents/codex",
+                "isolation_warning": null,
+                "resolved_models": {},
+                "preference_files_consulted": {
+                    "user_path": "~/p.json", "user_hash": null, "workspace_path": null, "workspace_hash": null,
+                },
+                "model_tiers_version_at_run": "2026-07-01",
+                "resumed_at": "2026-07-31T13:41:00Z",
+                "resumed_by": "somebody",
+                "resume_confirmed": true,
+            },
+        })
+    }
+
+    fn findings(document: &Json) -> Vec<String> {
+        let text = document.to_string().into_bytes();
+        let report = validate_text(Path::new("pipeline-state.json"), text, &Options::default(), &|_| true);
+        report.findings.iter().map(ToString::to_string).collect()
+    }
+
+    /// What is found in a run in which the value at this pointer is another one.
+    fn with(pointer: &str, value: Json) -> Vec<String> {
+        let mut run = run();
+        *run.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
+        findings(&run)
+    }
+
+    #[test]
+    fn a_document_as_the_source_has_it_is_valid() {
+        assert_eq!(findings(&run()), [""; 0]);
+    }
+
+    #[test]
+    fn every_field_of_another_type_or_form_is_an_error_of_its_own() {
+        for (pointer, value, finding) in [
+            ("/pipeline_id", json!("x"), "pipeline_id is \"x\", and not a UUID [not-a-uuid]"),
+            ("/pipeline_id", json!(null), "pipeline_id is null, and not a UUID [not-a-uuid]"),
+            (
+                "/pipeline_name",
+                json!("Docs"),
+                "pipeline_name is \"Docs\", and not a name of a-z, 0-9 and -, 48 of them at most [not-a-name]",
+            ),
+            (
+                "/plugin_version",
+                json!("1.2"),
+                "plugin_version is \"1.2\", and not a semantic version [not-a-version]",
+            ),
+            (
+                "/scope_root_dir",
+                json!("/w/.claude"),
+                "scope_root_dir is \"/w/.claude\", and not the name of a folder [not-a-folder-name]",
+            ),
+            ("/run_id", json!("run-1"), "run_id is \"run-1\", and not a UUID or a stamp [not-a-run-id]"),
+            ("/started_at", json!(1), "started_at is 1, and not a time in ISO 8601 [not-a-string]"),
+            (
+                "/started_at",
+                json!("2026-02-30"),
+                "started_at is \"2026-02-30\", and not a time in ISO 8601 [not-a-time]",
+            ),
+            ("/pattern", json!("6"), "pattern is \"6\", and not one of 1, 2, 2b, 3, 4, 5 [not-a-pattern]"),
+            ("/status", json!(null), "status is null, and not a status [not-a-string]"),
+            ("/metadata", json!([]), "metadata is an array, and not an object [wrong-type]"),
+            (
+                "/phases/1/outputs",
+                json!("a"),
+                "outputs is \"a\", and not a list of strings [not-a-list-of-strings]",
+            ),
+            (
+                "/phases/1/outputs",
+                json!([1]),
+                "outputs is an array, and not a list of strings [not-a-list-of-strings]",
+            ),
+            ("/phases/1/agent", json!(1), "agent is 1, and not a string or null [wrong-type]"),
+            ("/phases/1/index", json!(2), "index is 2, and the phase is the one at 1 [index-differs]"),
+            ("/phases/1/index", json!("1"), "index is \"1\", and no place in a list [index-not-an-integer]"),
+            ("/phases/1/status", json!(7), "status is 7, and not a status [not-a-string]"),
+            ("/phases/2", json!("pending"), "this is a string instead of a record [not-a-record]"),
+            ("/metadata/source_tier", json!(1), "source_tier is 1, and not a tier [not-a-string]"),
+            (
+                "/metadata/platform_profile",
+                json!("x"),
+                "platform_profile is \"x\", and not an object or null [wrong-type]",
+            ),
+            ("/metadata/tier_changes", json!({}), "tier_changes is an object, and not an array [wrong-type]"),
+            ("/metadata/tier_changes/0", json!("x"), "this is a string instead of a record [not-a-record]"),
+            (
+                "/metadata/tier_changes/0/at",
+                json!("now"),
+                "at is \"now\", and not a time in ISO 8601 [not-a-time]",
+            ),
+            (
+                "/metadata/resume_confirmed",
+                json!("yes"),
+                "resume_confirmed is \"yes\", and not true or false [wrong-type]",
+            ),
+            (
+                "/metadata/preference_files_consulted/user_hash",
+                json!(1),
+                "user_hash is 1, and not a string or null [wrong-type]",
+            ),
+        ] {
+            assert_eq!(with(pointer, value)[0], format!("error {pointer}: {finding}"));
+        }
+        assert_eq!(
+            with("/phases", json!("x"))[0],
+            "error /phases: phases is \"x\", and not an array of phases [wrong-type]"
+        );
+    }
+
+    #[test]
+    fn what_real_states_have_instead_is_a_warning() {
+        for (pointer, value, finding) in [
+            (
+                "/plugin_version",
+                json!(null),
+                "plugin_version is null: it was not known at init, and can be filled once [plugin-version-open]",
+            ),
+            (
+                "/started_at",
+                json!("2026-07-31"),
+                "started_at is \"2026-07-31\" without a zone, and taken for UTC [time-without-zone]",
+            ),
+            ("/pattern", json!(2), "pattern is the number 2, and patterns are strings [pattern-a-number]"),
+            (
+                "/status",
+                json!("in_progress"),
+                "status is \"in_progress\", and none of running, completed, escalated, failed, paused [status-unknown]",
+            ),
+            (
+                "/phases/2/status",
+                json!("not_started"),
+                "status is \"not_started\", and none of pending, running, done, completed, failed [status-unknown]",
+            ),
+            (
+                "/phases/2/name",
+                json!("Check it"),
+                "name is \"Check it\", and not a name of a-z, 0-9 and -, 48 of them at most [not-a-name]",
+            ),
+            (
+                "/phases/2/error",
+                json!({"code": 1}),
+                "error is an object, and not a string or null [wrong-type]",
+            ),
+            (
+                "/metadata/runtime_tier",
+                json!("tier_9"),
+                "runtime_tier is \"tier_9\", and no known tier [tier-unknown]",
+            ),
+            (
+                "/metadata/tier_changes/0/at",
+                json!("2026-07-31T13:41:00"),
+                "at is \"2026-07-31T13:41:00\" without a zone, and taken for UTC [time-without-zone]",
+            ),
+            (
+                "/run_id",
+                json!("other-20260731-134000"),
+                "run_id is the stamp of another pipeline [run-id-of-another]",
+            ),
+        ] {
+            assert_eq!(with(pointer, value), [format!("warning {pointer}: {finding}")]);
+        }
+    }
+
+    #[test]
+    fn a_cursor_means_a_phase_or_is_an_error() {
+        for (cursor, finding) in [
+            (json!(1), None),
+            (
+                json!("1"),
+                Some(
+                    "warning /current_phase: current_phase is \"1\", and a phase is written in digits [current-phase-spelling]",
+                ),
+            ),
+            (
+                json!(3),
+                Some(
+                    "error /current_phase: current_phase is 3, and there are 3 phases [current-phase-out-of-range]",
+                ),
+            ),
+            (
+                json!("3"),
+                Some(
+                    "error /current_phase: current_phase is \"3\", and there are 3 phases [current-phase-out-of-range]",
+                ),
+            ),
+            (
+                json!(-1),
+                Some(
+                    "error /current_phase: current_phase is -1, and not the index of a phase [current-phase-not-an-integer]",
+                ),
+            ),
+            (
+                json!(0.5),
+                Some(
+                    "error /current_phase: current_phase is 0.5, and not the index of a phase [current-phase-not-an-integer]",
+                ),
+            ),
+            (
+                json!(null),
+                Some(
+                    "error /current_phase: current_phase is null, and not the index of a phase [current-phase-not-an-integer]",
+                ),
+            ),
+            (
+                json!([1]),
+                Some(
+                    "error /current_phase: current_phase is an array, and not the index of a phase [current-phase-not-an-integer]",
+                ),
+            ),
+            (
+                json!("write"),
+                Some(
+                    "error /current_phase: current_phase is \"write\", and not the index of a phase [current-phase-not-an-integer]",
+                ),
+            ),
+            (
+                json!("01"),
+                Some(
+                    "error /current_phase: current_phase is \"01\", and not the index of a phase [current-phase-not-an-integer]",
+                ),
+            ),
+        ] {
+            let found = with("/current_phase", cursor.clone());
+            assert_eq!(found.first().map(String::as_str), finding, "{cursor}");
+        }
+        let mut empty = run();
+        (empty["phases"], empty["current_phase"]) = (json!([]), json!(0));
+        assert_eq!(findings(&empty), [""; 0], "a run without phases is at its start");
+    }
+
+    #[test]
+    fn keyed_phases_are_read_by_their_keys() {
+        let keyed = |cursor: Json, phases: Json| {
+            let mut run = run();
+            (run["current_phase"], run["phases"]) = (cursor, phases);
+            findings(&run)
+        };
+        const KEYED: &str = "warning /phases: phases is an object; it is read by its keys, and never written as an array [phases-keyed]";
+        let phases = || json!({"3": {"status": "done"}, "3.5": {"status": "running"}, "plan": {}});
+        assert_eq!(keyed(json!(3), phases()), [KEYED]);
+        let spelling = "warning /current_phase: current_phase is \"3\", and a phase is written in digits [current-phase-spelling]";
+        assert_eq!(keyed(json!("3"), phases()), [KEYED, spelling]);
+        for name in ["3.5", "plan"] {
+            let by_name = format!(
+                "warning /current_phase: current_phase is \"{name}\", the key of a phase [current-phase-by-name]"
+            );
+            assert_eq!(keyed(json!(name), phases()), [KEYED.to_owned(), by_name]);
+        }
+        for nowhere in [json!(0), json!("0"), json!("x")] {
+            assert_eq!(
+                keyed(nowhere.clone(), phases())[0],
+                format!(
+                    "error /current_phase: current_phase is {nowhere}, and no phase has that key [current-phase-no-phase]"
+                )
+            );
+        }
+        let odd = keyed(json!("a/b"), json!({"a/b": {"status": 1}, "c": "done"}));
+        assert_eq!(odd[0], "error /phases/a~1b/status: status is 1, and not a status [not-a-string]");
+        assert_eq!(odd[1], "error /phases/c: this is a string instead of a record [not-a-record]");
+    }
+
+    #[test]
+    fn a_partial_document_is_told_as_one_field_by_field() {
+        let document =
+            json!({"metadata": {"source_tier": "tier_1", "runtime_tier": "tier_1d", "resolved_models": {}}});
+        let error = |key: &str| format!("error /{key}: {key} is missing [field-missing]");
+        let warning = |key: &str| {
+            format!("warning /{key}: {} is missing [field-missing]", key.rsplit('/').next().unwrap())
+        };
+        let mut expected: Vec<String> = [
+            "pipeline_id",
+            "pipeline_name",
+            "run_id",
+            "started_at",
+            "pattern",
+            "status",
+            "current_phase",
+            "phases",
+        ]
+        .map(error)
+        .into();
+        expected.extend(
+            [
+                "plugin_version",
+                "scope_root_dir",
+                "metadata/platform_profile",
+                "metadata/tier_changes",
+                "metadata/source_scope_root",
+                "metadata/isolation_warning",
+            ]
+            .map(warning),
+        );
+        expected.push("warning: the document is partial: 14 of its fields are missing [partial]".into());
+        assert_eq!(findings(&document), expected);
+    }
+
+    #[test]
+    fn an_old_document_has_one_tier_and_is_warned_of() {
+        let mut old = run();
+        let metadata = old["metadata"].as_object_mut().unwrap();
+        metadata.remove("source_tier");
+        metadata.remove("runtime_tier");
+        metadata.insert("tier".into(), json!("tier_1"));
+        let warning = "warning /metadata/tier: tier is an old document's source_tier; the next write moves it there \
+                       [tier-of-old-document]";
+        assert_eq!(findings(&old), [warning]);
+    }
+
+    #[test]
+    fn contradictions_are_warnings_and_a_complete_run_is_advice() {
+        assert_eq!(
+            with("/current_phase", json!(2)),
+            [
+                "warning /phases/1/status: phase 1 is not done, and the current phase is a later one [earlier-phase-not-done]"
+            ]
+        );
+        assert_eq!(
+            with("/current_phase", json!(0)),
+            [""; 0],
+            "a phase at work behind the cursor is no contradiction that V3 names"
+        );
+        assert_eq!(
+            with("/phases/2/status", json!("done")),
+            [
+                "warning /phases/2/status: phase 2 is done, and the current phase is an earlier one [later-phase-done]"
+            ]
+        );
+        assert_eq!(
+            with("/status", json!("completed")),
+            [
+                "warning /phases/1/status: phase 1 is not done, and the run is completed [phase-open-in-finished-run]",
+                "warning /phases/2/status: phase 2 is not done, and the run is completed [phase-open-in-finished-run]",
+            ]
+        );
+        let mut complete = run();
+        complete["current_phase"] = json!(2);
+        for phase in complete["phases"].as_array_mut().unwrap() {
+            phase["status"] = json!("completed");
+        }
+        let advice =
+            "advice /status: all phases are done, and the run is only to be finalised [complete-unfinalised]";
+        assert_eq!(findings(&complete), [advice]);
+    }
+}
