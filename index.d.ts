@@ -87,6 +87,35 @@ export declare function validateState(file: StateFile, options?: ValidateOptions
 export declare function validateStateSync(file: StateFile, options?: ValidateOptions): StateReport
 
 /**
+ * Decides what to do about the run of a state file that is found: is somebody at work on it, has it crashed, is it done?
+ * Whatever the file holds is an answer, not an exception: a corrupt, missing or unreadable file is `'escalate'`.
+ *
+ * The decision is the one of `pipestate recover`, for pipelines' and agents' states alike. Nothing is changed.
+ *
+ * @example
+ * const { action, choices, reasons } = await recover('pipeline-state.json')
+ * if (action === 'ask') console.log(reasons[0].message, choices)
+ */
+export declare function recover(file: StateFile, options?: RecoverOptions): Promise<RunDecision>
+
+/** {@link recover}, done before it returns. */
+export declare function recoverSync(file: StateFile, options?: RecoverOptions): RunDecision
+
+/**
+ * Finds the pipeline runs below the scope roots of all tiers, in both layouts, of workspaces and home folder, and decides
+ * about each. A broken run is a decision like any other. Run folders named `edit-*` are left out.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_IO` for a workspace that cannot be listed
+ * @example
+ * const { files } = await scanRuns({ workspaces: ['.'] })
+ * const crashed = files.filter(({ rule }) => rule === 'R2').map(({ path }) => path)
+ */
+export declare function scanRuns(options?: ScanOptions): Promise<RunScan>
+
+/** {@link scanRuns}, done before it returns. */
+export declare function scanRunsSync(options?: ScanOptions): RunScan
+
+/**
  * Reads a state, asks `fn` what to change, and writes that, all under one lock: nobody can write in between.
  *
  * `fn` gets the state and how it was read, and returns a patch, or `undefined` or `null` to write nothing; it may be async.
@@ -202,6 +231,57 @@ export interface StateReport {
   exitCode: 0 | 1 | 3
 }
 
+/** What {@link recover} decided; `pipestate recover --json` prints the same. */
+export interface RunDecision {
+  /** The file as the caller named it, or as the scan found it. What is not UTF-8 in it stands as U+FFFD. */
+  path: string
+  /** Which document it is; `'unknown'` for one of neither kind, of which only the status counts. */
+  kind: 'agent' | 'pipeline' | 'unknown'
+  /** The revision that was decided about: `'none'` for a file that does not exist, `null` for one that cannot be read. */
+  rev: string | null
+  /** The rule that decided: R1 at work, R2 crashed, R3 completed, R4 stopped, R5 corrupt or unreadable, R6 no known status. */
+  rule: 'R1' | 'R2' | 'R3' | 'R4' | 'R5' | 'R6'
+  /** The status as the document has it; `null` when it has none or none that is a string. */
+  status: string | null
+  /**
+   * What to do: `'refuse'` to start another run, `'ask'` the user to choose, `'skip'` the run, `'stop'` and let a human
+   * decide, or `'escalate'`, the file being damaged.
+   */
+  action: 'refuse' | 'ask' | 'skip' | 'stop' | 'escalate'
+  /** What to put to the user; empty where the rule gives nothing to choose. */
+  choices: ('finalize' | 'resume' | 'restart' | 'abort' | 'skip' | 'archive')[]
+  /** Whether a program may resume the run without asking: by no rule. */
+  autoResume: false
+  /** How long ago it was active, in milliseconds; 0 for a time in the future, `null` when the file's time is not known. */
+  ageMs: number | null
+  /** When it was active last, in ISO 8601, and what tells so: the pointer of a field, or `'mtime'`. */
+  lastActive: { at: string; source: string } | null
+  /** Why: the rule's own reason first, then what else a reader of the state should know. */
+  reasons: RunReason[]
+  /** 0 completed, 3 corrupt or unreadable, 1 any other. */
+  exitCode: 0 | 1 | 3
+}
+
+/** One reason of a {@link RunDecision}. */
+export interface RunReason {
+  /** What it is, in kebab case; stable, for programs. */
+  code: string
+  /** The same for people. */
+  message: string
+  /** RFC 6901 pointer of the field that it is about; absent when it is about the run or its file. */
+  pointer?: string
+}
+
+/** What {@link scanRuns} found; `pipestate recover --scan --json` prints the same, without `exitCode`. */
+export interface RunScan {
+  /** Whether all runs are completed. */
+  ok: boolean
+  /** A decision for each run, by root and path. */
+  files: RunDecision[]
+  /** The worst of the decisions' exit codes; 0 when there is no run. */
+  exitCode: 0 | 1 | 3
+}
+
 /** One thing that {@link validateState} found. */
 export interface Finding {
   /** An error makes a resume unsafe; a warning does so only with `strict`; an info never. */
@@ -295,6 +375,50 @@ export interface LockSyncOptions {
   lockTimeoutMs?: number
 }
 
+/** Against what `recover` measures the age of a run. */
+export interface RecoverOptions {
+  /**
+   * How long a running run may be silent before it counts as crashed, in milliseconds.
+   *
+   * @default 3600000
+   */
+  staleAfterMs?: number
+  /**
+   * The time that counts as now; a string is ISO 8601, and without a zone it is UTC.
+   *
+   * @default the system's clock
+   */
+  now?: Date | string
+}
+
+/** Where `scanRuns` looks, and against what it measures ages. */
+export interface ScanOptions {
+  /**
+   * The workspaces below which the scope roots of all tiers are looked through.
+   *
+   * @default the working directory
+   */
+  workspaces?: StateFile[]
+  /**
+   * The home folder, below which they are looked through too; `false` leaves it out.
+   *
+   * @default the user's home folder, `HOME`
+   */
+  home?: StateFile | false
+  /**
+   * How long a running run may be silent before it counts as crashed, in milliseconds.
+   *
+   * @default 3600000
+   */
+  staleAfterMs?: number
+  /**
+   * The time that counts as now; a string is ISO 8601, and without a zone it is UTC.
+   *
+   * @default the system's clock
+   */
+  now?: Date | string
+}
+
 /** What `validateState` asks of a state. */
 export interface ValidateOptions {
   /**
@@ -354,6 +478,12 @@ export interface WriteSyncOptions {
    * file. Otherwise nothing is written and the call fails with `ERR_PIPESTATE_CONFLICT`.
    */
   ifMatch?: string
+  /**
+   * Write also what never changes after init in a pipeline document; each such field is told in `warnings`.
+   *
+   * @default false
+   */
+  force?: boolean
   /**
    * `'durable'` syncs the file and its folder, so that an acknowledged write outlives a power cut. `'fast'` leaves
    * that out; the file is whole either way.

@@ -6,7 +6,7 @@
 
 const { basename } = require('node:path');
 const { fileURLToPath } = require('node:url');
-const { isUint8Array } = require('node:util/types');
+const { isDate, isUint8Array } = require('node:util/types');
 const native = require('./native.js');
 
 const NOW = true;
@@ -140,11 +140,17 @@ const OPTIONS = {
   kind: ["'auto', 'agent' or 'pipeline'", (option) => ['auto', 'agent', 'pipeline'].includes(option)],
   maxPhase: ['an integer, 0 or more', (option) => Number.isInteger(option) && option >= 0 && option < 2 ** 32],
   strict: ['a boolean', is('boolean')],
+  staleAfterMs: ['a number, 0 or more', (option) => typeof option === 'number' && option >= 0],
+  now: ['a valid Date or a string', (option) => is('string')(option) || (isDate(option) && !Number.isNaN(option.getTime()))],
+  workspaces: ['an array of paths', Array.isArray],
+  home: ['a path or false', (option) => option === false || is('string')(option) || isUint8Array(option) || option instanceof URL],
 };
 const PATCHING = ['replace', 'nulls', 'ifMatch', 'durability'];
 const LOCKING = ['lockTimeoutMs'];
 const WAITING = ['lockTimeoutMs', 'signal'];
 const VALIDATING = ['kind', 'maxPhase', 'strict'];
+const DECIDING = ['home', 'staleAfterMs', 'now'];
+const SCANNING = ['workspaces'];
 
 /** The options that are given, checked; a name that is not known is an error, as a misspelt `ifMatch` would be ignored. */
 function toOptions(options, ...groups) {
@@ -182,6 +188,34 @@ async function validateState(file, options) {
 
 function validateStateSync(file, options) {
   return report(native.validate(session, NOW, toFile(file), toOptions(options, VALIDATING)), validateStateSync);
+}
+
+/** The options of a decision, as the native half has them. */
+function toScan(options, ...groups) {
+  const { now, workspaces, home, ...checked } = toOptions(options, DECIDING, ...groups);
+  if (now !== undefined) checked.now = isDate(now) ? now.toISOString() : now;
+  if (workspaces !== undefined) checked.workspaces = workspaces.map(toFile);
+  if (home !== undefined) checked.home = home === false ? false : toFile(home);
+  return checked;
+}
+
+async function recover(file, options) {
+  const path = toFile(file);
+  const checked = toScan(options);
+  return report(await later(undefined, () => native.recover(session, LATER, path, checked)), recover);
+}
+
+function recoverSync(file, options) {
+  return report(native.recover(session, NOW, toFile(file), toScan(options)), recoverSync);
+}
+
+async function scanRuns(options) {
+  const checked = toScan(options, SCANNING);
+  return report(await later(undefined, () => native.scan(session, LATER, checked)), scanRuns);
+}
+
+function scanRunsSync(options) {
+  return report(native.scan(session, NOW, toScan(options, SCANNING)), scanRunsSync);
 }
 
 async function writeState(file, patch, options) {
@@ -354,6 +388,10 @@ module.exports = {
   readStateSync,
   validateState,
   validateStateSync,
+  recover,
+  recoverSync,
+  scanRuns,
+  scanRunsSync,
   updateState,
   updateStateSync,
   lockState,

@@ -37,7 +37,7 @@ pub use lines::{JobId, Line, Owner, Window};
 use crate::error::Error;
 use crate::lock::{self, Attempt, Busy, Holder, Watch, WatchId};
 use crate::place::Place;
-use lines::{Armed, Entry, Lines, Turn, Waiting};
+use lines::{Armed, Entry, Lines, Turn};
 
 /// Workers only ever wait for the disk, so a few of them keep it busy.
 const FEWEST_WORKERS: usize = 2;
@@ -96,11 +96,8 @@ pub fn submit<J: Job>(
 ) {
     let line = job.line().unwrap_or(Line::Alone(id));
     let window = job.window();
-    let job = Box::new(Settling { job, settle: Some(settle) });
-    ENGINE.submit(
-        line,
-        Entry { id, owner, window, stopped: Arc::default(), job: Some(job), waiting: Waiting::default() },
-    );
+    let job = Settling { job, settle: Some(settle) };
+    ENGINE.submit(line, Entry::new(id, owner, window, Box::new(job)));
 }
 
 /// Ends a job with [`Error::Aborted`], if it waits. One that is being attempted is stopped short of its commit, or
@@ -196,6 +193,16 @@ struct State {
     waiter: Option<Instant>,
 }
 
+/// How an attempt went.
+enum Went {
+    /// The job is settled.
+    Settled,
+    /// The job is settled: its window ran out while this holder had the lock.
+    RanOut { holder: Holder },
+    /// This holder has the lock; to be attempted again at `wake`, or earlier if the lock changes.
+    Busy { wake: Instant, holder: Holder },
+}
+
 impl Engine {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -276,14 +283,15 @@ impl Engine {
                 continue;
             };
             drop(state);
-            let busy = self.attempt(&mut turn);
-            if busy.is_none() {
+            let went = self.attempt(&mut turn);
+            if !matches!(went, Went::Busy { .. }) {
                 self.disarm(turn.waiting.armed.take());
             }
             state = self.state();
-            match busy {
-                None => drop(state.lines.finish(&turn.line)),
-                Some((wake, holder)) => {
+            match went {
+                Went::Settled => state.lines.finish(&turn.line, None),
+                Went::RanOut { holder } => state.lines.finish(&turn.line, Some(holder)),
+                Went::Busy { wake, holder } => {
                     state.lines.park(turn, wake, holder);
                     self.tell_waiter(&mut state);
                 }
@@ -292,22 +300,22 @@ impl Engine {
         }
     }
 
-    /// Attempts the head of a line. `None` when it is settled, else when to look again and who has the lock.
-    fn attempt(&self, turn: &mut Turn) -> Option<(Instant, Holder)> {
+    /// Attempts the head of a line.
+    fn attempt(&self, turn: &mut Turn) -> Went {
         let stopped = turn.stopped.clone();
         let interrupted = || stopped.load(Ordering::SeqCst).then_some(Error::Aborted);
         loop {
             if let Some(error) = interrupted() {
                 turn.job.fail(error);
-                return None;
+                return Went::Settled;
             }
-            let busy = turn.job.attempt(&interrupted)?;
+            let Some(busy) = turn.job.attempt(&interrupted) else { return Went::Settled };
             let now = Instant::now();
             let since = *turn.waiting.since.get_or_insert(now);
             let Some(left) = turn.window.as_ref().map_or(Some(Duration::MAX), Window::left) else {
                 let window = turn.window.as_ref().expect("what has run out is there");
-                turn.job.fail(window.ran_out(busy.holder));
-                return None;
+                turn.job.fail(window.ran_out(busy.holder.clone()));
+                return Went::RanOut { holder: busy.holder };
             };
             let nap = lock::nap(now - since);
             if nap.is_none() && turn.waiting.armed.is_none() {
@@ -316,7 +324,7 @@ impl Engine {
                     continue; // the lock may have changed before the watch was there: look again first
                 }
             }
-            return Some((now + nap.unwrap_or(busy.poll).min(left), busy.holder));
+            return Went::Busy { wake: now + nap.unwrap_or(busy.poll).min(left), holder: busy.holder };
         }
     }
 

@@ -173,7 +173,7 @@ fn cursor_number(value: Value<'_>, findings: &mut Vec<Finding>) -> Option<Number
 }
 
 /// A scalar as a message shows it.
-fn shown(value: Value<'_>) -> String {
+pub(super) fn shown(value: Value<'_>) -> String {
     /// Of a number, in digits.
     const LONGEST: usize = 40;
     match (value.as_str(), value.as_number_text()) {
@@ -186,7 +186,7 @@ fn shown(value: Value<'_>) -> String {
 
 /// The exact value of a JSON number, as far as a phase is concerned: what rounds to an integer is not one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Number {
+pub(super) enum Number {
     /// An integer from 0 up; the largest stands for all beyond it.
     Integer(u64),
     /// An integer below 0.
@@ -197,7 +197,7 @@ enum Number {
 
 impl Number {
     /// Reads the text of a JSON number: `4`, `4.0`, `40e-1`, `-0` are integers.
-    fn read(text: &str) -> Number {
+    pub(super) fn read(text: &str) -> Number {
         let (negative, text) = match text.strip_prefix('-') {
             Some(text) => (true, text),
             None => (false, text),
@@ -224,7 +224,7 @@ impl Number {
 }
 
 /// A number as phases are keyed: digits only, without leading zeros, so that it names one key.
-fn decimal(text: &str) -> Option<u64> {
+pub(super) fn decimal(text: &str) -> Option<u64> {
     let is_canonical = text == "0" || !text.starts_with('0') && !text.is_empty();
     if !is_canonical || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

@@ -12,16 +12,19 @@ pub enum Severity {
     Error,
     /// A resume knows what to do, and somebody should look at it: exit 0, or 1 when strict.
     Warning,
+    /// The document is what it should be, and something around it asks for a look; never fails.
+    Advice,
     /// Something that could not be checked, and why; never fails.
     Info,
 }
 
 impl Severity {
-    /// The word for people and programs: `error`, `warning`, `info`.
+    /// The word for people and programs: `error`, `warning`, `advice`, `info`.
     pub fn word(self) -> &'static str {
         match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Advice => "advice",
             Severity::Info => "info",
         }
     }
@@ -53,6 +56,11 @@ impl Finding {
     /// A finding of severity [`Severity::Warning`].
     pub fn warning(code: &'static str, pointer: impl Into<String>, message: impl Into<String>) -> Finding {
         Finding { severity: Severity::Warning, code, pointer: pointer.into(), message: message.into() }
+    }
+
+    /// A finding of severity [`Severity::Advice`].
+    pub fn advice(code: &'static str, pointer: impl Into<String>, message: impl Into<String>) -> Finding {
+        Finding { severity: Severity::Advice, code, pointer: pointer.into(), message: message.into() }
     }
 
     /// A finding of severity [`Severity::Info`].

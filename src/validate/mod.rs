@@ -4,18 +4,19 @@
 //!    that names it as what it is (V2); its exit code is 3.
 //! 2. Its [`Kind`] decides which rules apply: by file name, then by its keys, or as the caller says.
 //! 3. What D1 and D6 say of any document: white space in front, keys that stand twice.
-//! 4. What the kind's rules say: of an agent state `agent` has V1 and V2, `contradiction` V3. Of a pipeline
-//!    document nothing more is checked yet.
+//! 4. What the kind's rules say: of an agent state `agent` has V1 and V2, `contradiction` V3. Of a pipeline's
+//!    document `pipeline` has V4, and [`surroundings`] what lies around its run.
 //! 5. A [`Report`] has all findings, the errors first, and the answer (V5).
 //!
 //! An error is what would make a resume guess; a warning is what a resume can live with. Nothing is repaired, and
-//! `write` asks none of this (V8). The disk is asked for one thing, whether listed files exist, through a function
-//! that the caller can replace.
+//! `write` asks none of this (V8). The disk is asked for nothing but whether listed files exist and what lies around
+//! a run, and of [`validate_text`] for no more than its caller says.
 
 mod agent;
 mod contradiction;
 mod fields;
 mod finding;
+mod pipeline;
 mod time;
 
 use std::borrow::Cow;
@@ -29,6 +30,7 @@ pub use finding::{Finding, Severity};
 
 use crate::document::{Document, Fault, FaultKind, Kind as JsonKind, Value, pointer_token};
 use crate::error::Error;
+use crate::pipeline::surroundings::{self, Notice, Weight};
 use crate::update;
 use agent::Agent;
 use fields::{Fields, Shape};
@@ -141,7 +143,7 @@ impl Report {
         let fails = |finding: &Finding| match finding.severity {
             Severity::Error => true,
             Severity::Warning => strict,
-            Severity::Info => false,
+            Severity::Advice | Severity::Info => false,
         };
         findings.sort_by_key(|finding| finding.severity);
         let ok = !findings.iter().any(fails);
@@ -168,7 +170,8 @@ pub fn worst_exit_code<'a>(reports: impl IntoIterator<Item = &'a Report>) -> u8 
 pub fn validate_file(path: &Path, options: &Options) -> Report {
     match update::read(path) {
         Ok(snapshot) if snapshot.facts.is_some() => {
-            validate(path, snapshot.text, snapshot.rev, options, &file_exists)
+            let disk = Disk { exists: &file_exists, around: &|root| around(path, root) };
+            validate(path, snapshot.text, snapshot.rev, options, &disk)
         }
         Ok(snapshot) => {
             let finding = Finding::error("missing", "", "there is no such file");
@@ -203,16 +206,32 @@ pub fn validate_text(
     exists: &dyn Fn(&Path) -> bool,
 ) -> Report {
     let rev = update::revision(&[&text]);
-    validate(path, text, rev, options, exists)
+    validate(path, text, rev, options, &Disk { exists, around: &|_| Vec::new() })
 }
 
-fn validate(
-    path: &Path,
-    text: Vec<u8>,
-    rev: String,
-    options: &Options,
-    exists: &dyn Fn(&Path) -> bool,
-) -> Report {
+/// What is asked of the disk.
+struct Disk<'a> {
+    /// Whether a listed file is there.
+    exists: &'a dyn Fn(&Path) -> bool,
+    /// What there is to say about the surroundings of a pipeline's run with this document.
+    around: &'a dyn Fn(Value<'_>) -> Vec<Finding>,
+}
+
+/// Whether scope root, plugin and preferences are still what the document of a run says.
+fn around(path: &Path, root: Value<'_>) -> Vec<Finding> {
+    let finding = |Notice { weight, code, pointer, message }| {
+        let severity = match weight {
+            Weight::Mismatch => Severity::Warning,
+            Weight::Advice => Severity::Advice,
+            Weight::Note => Severity::Info,
+        };
+        Finding { severity, code, pointer, message }
+    };
+    let home = std::env::home_dir();
+    surroundings::notices(path, root, home.as_deref()).into_iter().map(finding).collect()
+}
+
+fn validate(path: &Path, text: Vec<u8>, rev: String, options: &Options, disk: &Disk) -> Report {
     let document = match parse(text) {
         Ok(document) => document,
         Err(corruption) => return Report::of_no_document(path, Some(rev), options, corruption),
@@ -229,10 +248,12 @@ fn validate(
     match kind {
         Kind::Agent => {
             let agent = Agent::read(root, options.max_phase, &mut findings);
-            contradiction::check(&agent, exists, &mut findings);
+            contradiction::check(&agent, disk.exists, &mut findings);
         }
-        // The schema of V4 is not checked yet; it goes into a module beside `agent`.
-        Kind::Pipeline => findings.extend(keys_twice(&root, "")),
+        Kind::Pipeline => {
+            pipeline::check(root, &mut findings);
+            findings.extend((disk.around)(document.root()));
+        }
         Kind::Unknown => {
             findings.push(unknown_kind());
             findings.extend(keys_twice(&root, ""));
@@ -395,23 +416,17 @@ mod tests {
     }
 
     #[test]
-    fn of_a_pipeline_document_the_document_is_checked() {
+    fn of_a_pipeline_document_the_document_and_its_schema_are_checked() {
         let text = b" {\"current_phase\":\"x\",\"status\":\"running\",\"status\":\"failed\"}";
-        assert_eq!(
-            answer("s.json", text, None),
-            (
-                Kind::Pipeline,
-                vec![
-                    "warning: the document begins with white space, and the first byte of a state file is `{` \
-                     [leading-white-space]"
-                        .to_owned(),
-                    "warning /status: the key stands twice: the last one counts, and a patch that sets it is refused \
-                     [key-twice]"
-                        .to_owned(),
-                ],
-                0
-            )
-        );
+        let (kind, lines, code) = answer("s.json", text, None);
+        assert_eq!((kind, code), (Kind::Pipeline, 1));
+        for line in [
+            "error /phases: phases is missing [field-missing]",
+            "warning: the document begins with white space, and the first byte of a state file is `{` [leading-white-space]",
+            "warning /status: the key stands twice: the last one counts, and a patch that sets it is refused [key-twice]",
+        ] {
+            assert!(lines.iter().any(|found| found == line), "{line} in {lines:#?}");
+        }
     }
 
     #[test]
