@@ -2,6 +2,7 @@
 // crosses into JavaScript.
 import { has, run } from './run.mjs';
 import './build.mjs';
+import './fault-tools.mjs';
 
 if (has('cargo', ['nextest', '--version'])) {
   run('cargo', ['nextest', 'run', '--locked']);
