@@ -163,7 +163,7 @@ impl Folder {
     pub fn sync_own_name(&self) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = match retry_on_intr(|| rustix::fs::openat(&self.fd, "..", flags, Mode::empty())) {
-            Err(Errno::ACCESS) => return Ok(()),
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(()),
             parent => parent?,
         };
         match retry_on_intr(|| rustix::fs::fsync(&parent)) {
