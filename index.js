@@ -381,6 +381,7 @@ function updateStateSync(file, fn, options) {
   return step.value;
 }
 
+// A plain list, so that `import { writeState } from 'pipestate'` finds the names.
 module.exports = {
   writeState,
   writeStateSync,
