@@ -740,8 +740,14 @@ export interface LockSyncOptions {
   lockTimeoutMs?: number
 }
 
-/** Against what `recover` measures the age of a run. */
+/** Against what `recover` measures. */
 export interface RecoverOptions {
+  /**
+   * The home folder, in which preference files may lie (`~`); `false` leaves it alone.
+   *
+   * @default the user's home folder, `HOME`
+   */
+  home?: StateFile | false
   /**
    * How long a running run may be silent before it counts as crashed, in milliseconds.
    *
@@ -756,7 +762,7 @@ export interface RecoverOptions {
   now?: Date | string
 }
 
-/** Where `scanRuns` looks, and against what it measures ages. */
+/** Where `scanRuns` looks, and against what it measures. */
 export interface ScanOptions {
   /**
    * The workspaces below which the scope roots of all tiers are looked through.
@@ -765,7 +771,8 @@ export interface ScanOptions {
    */
   workspaces?: StateFile[]
   /**
-   * The home folder, below which they are looked through too; `false` leaves it out.
+   * The home folder, below which they are looked through too, and in which preference files may lie; `false` leaves it
+   * alone.
    *
    * @default the user's home folder, `HOME`
    */
