@@ -313,6 +313,7 @@ fn describe(source: &io::Error) -> String {
 fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space and run it again",
+        io::ErrorKind::FileTooLarge => "; raise the limit of file sizes (`ulimit -f`) and run it again",
         io::ErrorKind::PermissionDenied => "; run as the owner, or mend the permissions of file and folder",
         io::ErrorKind::ReadOnlyFilesystem => "; the folder is mounted read-only",
         io::ErrorKind::ResourceBusy => "; if the file is a mount point of its own, mount its folder instead",

@@ -15,9 +15,13 @@ pub mod atomic;
 pub mod cli;
 pub mod disk;
 pub mod document;
+pub mod engine;
 pub mod error;
 pub mod layout;
 pub mod lock;
 pub mod merge;
+#[cfg(feature = "node")]
+mod node;
 pub mod place;
 pub mod update;
+pub mod validate;

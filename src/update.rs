@@ -154,8 +154,8 @@ impl Snapshot {
 /// # Errors
 /// Every variant of [`Error`] but those of `get` and `unlock`; nothing was written, but for [`Error::NotDurable`].
 pub fn write(path: &Path, patch: &Patch, options: &WriteOptions, caller: Caller) -> Result<Written, Error> {
-    let mut write = Write::new(path, options, caller, Instant::now())?;
-    let place = write.place.clone();
+    let place = prepare(path, options.durability)?;
+    let mut write = Write::new(place.clone(), caller.program, Instant::now());
     lock::wait_for(&place, options.lock_timeout, caller.interrupted, || write.attempt(patch, options, caller))
 }
 
@@ -168,11 +168,9 @@ pub struct Write {
 }
 
 impl Write {
-    /// Prepares the write; makes the folders that are missing (M5). `since` is when the caller began to wait.
-    pub fn new(path: &Path, options: &WriteOptions, caller: Caller, since: Instant) -> Result<Write, Error> {
-        let place = prepare(path, options.durability)?;
-        let acquiring = Acquiring::new(place.clone(), caller.program);
-        Ok(Write { place, acquiring, since })
+    /// Is to write the state file at `place`. `since` is when the wait began.
+    pub fn new(place: Arc<Place>, program: &str, since: Instant) -> Write {
+        Write { acquiring: Acquiring::new(place.clone(), program), place, since }
     }
 
     /// Where the state file is.
@@ -283,6 +281,6 @@ fn sweep_if_needed(lock: &Lock) {
     let Ok(id) = folder.id() else { return };
     let new = SWEPT.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
     if new || lock.was_taken_over() {
-        let _ = disk::sweep(folder); // what cannot be swept now stays for the next
+        let _ = disk::sweep(folder, lock.id()); // what cannot be swept now stays for the next
     }
 }

@@ -247,3 +247,47 @@ fn a_reader_that_leaves_early_is_no_failure() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "0\n");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
+
+/// The kernel's SIGXFSZ ended the process in the middle of the write, with lock and temporary file left behind.
+#[test]
+fn a_file_size_limit_is_exit_3_and_leaves_nothing() {
+    let folder = Folder::new();
+    let file = folder.file("state.json", "{\"a\":1}\n");
+    let patch = format!("{{\"b\":\"{}\"}}", "x".repeat(2000));
+    let limited = |blocks: u32, patch: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-c", "ulimit -f $1; exec \"$2\" write \"$3\"", "bash", &blocks.to_string()]);
+        command.arg(env!("CARGO_BIN_EXE_pipestate")).arg(&file);
+        finish(start(command), patch)
+    };
+    let shown = file.display();
+    let advice = "raise the limit of file sizes (`ulimit -f`) and run it again";
+    // 1024 bytes hold the lock, but not the document; nothing holds nothing.
+    for (blocks, action) in [(1, "write the new content"), (0, "prepare the lock")] {
+        assert_eq!(
+            limited(blocks, &patch),
+            Ran {
+                code: Some(3),
+                stdout: String::new(),
+                stderr: format!("pipestate: {shown}: cannot {action}: file too large; {advice}\n"),
+            }
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), "{\"a\":1}\n");
+        assert_eq!(folder.names(), ["state.json"]);
+    }
+    assert_written(&limited(2, "{\"b\":2}"));
+}
+
+#[test]
+fn a_stdout_at_its_size_limit_does_not_undo_a_write() {
+    let folder = Folder::new();
+    let file = folder.file("state.json", "{\"a\":1}\n");
+    let full = folder.file("out", "x".repeat(1024));
+    let mut command = Command::new("bash");
+    command.args(["-c", "ulimit -f 1; exec \"$1\" write --json \"$2\" >> \"$3\"", "bash"]);
+    command.arg(env!("CARGO_BIN_EXE_pipestate")).arg(&file).arg(&full);
+    let ran = finish(start(command), "{\"b\":2}");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.starts_with("pipestate: warning: stdout: cannot print the result: "), "{ran:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\"a\":1,\"b\":2}\n");
+}

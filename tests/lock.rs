@@ -366,3 +366,16 @@ fn a_silent_stdin_does_not_hold_the_lock_and_ends_by_a_signal() {
     kill_process(Pid::from_child(&silent), Signal::TERM).unwrap();
     assert_eq!(Ran::from(silent.wait_with_output().unwrap()).code, Some(143));
 }
+
+/// Without nameless files the lock is a private file with a second name. A writer that was killed before it had removed
+/// the first left both; its successor had the kernel lock of both, took the private file for a living writer's and
+/// left it to somebody later.
+#[test]
+fn a_dead_holders_lock_that_has_its_private_name_still_is_swept_by_the_one_who_takes_over() {
+    let folder = Folder::new();
+    let file = folder.file("state.json", "{\"a\":1}\n");
+    let private = folder.file(".pipestate-0123456789abcdef.tmp", dead_pid().to_string());
+    fs::hard_link(&private, lock_of(&file)).unwrap();
+    assert_taken_over(&file, Duration::from_secs(1));
+    assert_eq!(folder.names(), ["state.json"]);
+}

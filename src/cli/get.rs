@@ -16,8 +16,7 @@ use crate::update;
 Examples:
   pipestate get agent-state.json                      the whole document
   pipestate get agent-state.json /phases/4/status     one value, by its JSON pointer (RFC 6901)
-  pipestate get --rev agent-state.json                the revision, for `write --if-match`
-")]
+  pipestate get --rev agent-state.json                the revision, for `write --if-match`")]
 pub struct Get {
     /// Print the revision instead; `none` if there is no file
     #[arg(long, conflicts_with = "pointer")]

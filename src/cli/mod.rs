@@ -19,12 +19,12 @@ use clap::{Parser, Subcommand};
 
 use crate::error::{EXIT_CODES, Error};
 use output::Output;
+pub use output::to_object as error_object;
 
 const HELP: &str = "\
 {about}
 
-{before-help}
-{usage-heading} {usage}
+{before-help}{usage-heading} {usage}
 
 {all-args}{after-help}";
 
@@ -36,8 +36,7 @@ Examples:
   echo '{\"currentPhase\":4}' | pipestate write agent-state.json     set one value, keep every other byte
   pipestate validate agent-state.json                              is it safe to resume?
   pipestate get agent-state.json /phases/4/status                  print one value
-  pipestate unlock agent-state.json                                who holds the lock? remove a dead one's
-")]
+  pipestate unlock agent-state.json                                who holds the lock? remove a dead one's")]
 #[command(after_help = exit_codes())]
 struct Arguments {
     #[command(subcommand)]

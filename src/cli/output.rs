@@ -22,10 +22,20 @@ impl Output {
     /// Prints one result: `object` with `"ok": true` in front as JSON, or `line`, which may be empty for none.
     pub fn result(&mut self, object: Value, line: &str) -> Result<(), Error> {
         match (self.json, line) {
-            (true, _) => self.bytes(&[to_line(&with_ok(true, object)).as_bytes()]),
+            (true, _) => self.object(&with_ok(true, object)),
             (false, "") => Ok(()),
-            (false, line) => self.bytes(&[one_line(line).as_bytes(), b"\n"]),
+            (false, line) => self.line(line),
         }
+    }
+
+    /// Prints a line.
+    pub fn line(&mut self, line: &str) -> Result<(), Error> {
+        self.bytes(&[one_line(line).as_bytes(), b"\n"])
+    }
+
+    /// Prints an object that says itself whether all is well.
+    pub fn object(&mut self, object: &impl Serialize) -> Result<(), Error> {
+        self.bytes(&[to_line(object).as_bytes()])
     }
 
     /// Prints something as it is.

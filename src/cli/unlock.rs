@@ -16,8 +16,7 @@ use crate::place::{Missing, Place};
 #[command(before_help = "\
 Examples:
   pipestate unlock agent-state.json            exit 0: no lock, or a dead holder's and now removed; 2: they live
-  pipestate unlock --force agent-state.json    remove a living holder's too, which may lose its update
-")]
+  pipestate unlock --force agent-state.json    remove a living holder's too, which may lose its update")]
 pub struct Unlock {
     /// Remove the lock also of a holder that lives, or of whom nothing is known
     #[arg(long)]

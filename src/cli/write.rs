@@ -21,22 +21,21 @@ Examples:
   echo '{\"currentPhase\":4,\"phases\":{\"4\":{\"status\":\"running\"}}}' | pipestate write agent-state.json
   printf '%s' \"$NEW_STATE\" | pipestate write --replace agent-state.json
   rev=$(pipestate get --rev agent-state.json)
-  echo '{\"attempt\":2}' | pipestate write --if-match \"$rev\" agent-state.json
-")]
+  echo '{\"attempt\":2}' | pipestate write --if-match \"$rev\" agent-state.json")]
 pub struct Write {
-    /// Store the document as a whole instead of merging it; the only way to write over a file that does not parse
+    /// Store the document as a whole, also over a file that does not parse
     #[arg(long)]
     replace: bool,
     /// Merge by RFC 7396: null deletes a key, arrays are replaced
     #[arg(long, conflicts_with = "replace")]
     merge_patch: bool,
-    /// Write only if the file still has this revision (`none`: only if there is no file); else exit 4
+    /// Write only if the file has this revision (`none`: if there is no file); else exit 4
     #[arg(long, value_name = "REV")]
     if_match: Option<String>,
     /// Do not wait for the disk: faster, but a power cut may take the write back
     #[arg(long)]
     no_fsync: bool,
-    /// How long to wait for another writer, in milliseconds; 0 tries once [env: PIPESTATE_LOCK_TIMEOUT_MS] [default: 10000]
+    /// Milliseconds to wait for the lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]
     #[arg(long, value_name = "MS")]
     lock_timeout: Option<u64>,
     /// Print the result as one JSON object

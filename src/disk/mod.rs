@@ -132,13 +132,17 @@ pub fn create_private(folder: &Folder, mode: u32) -> io::Result<Private> {
 
 /// Removes the private files that dead writers left in `folder` (A5). Those of living ones, which hold a kernel lock
 /// on theirs, and files of any other name stay. What cannot be removed stays for the next one.
-pub fn sweep(folder: &Folder) -> io::Result<()> {
+///
+/// `held` is the lock whose kernel lock the caller has: its maker may have been killed between giving it its second
+/// name and taking the first away.
+pub fn sweep(folder: &Folder, held: FileId) -> io::Result<()> {
     for name in folder.names()? {
         if !is_private_name(&name) {
             continue;
         }
         let Ok(file) = folder.open(&name, Access::ReadWrite) else { continue };
-        let ours = matches!(try_kernel_lock(&file), Ok(KernelLock::Taken));
+        let is_held = || facts(&file).is_ok_and(|facts| facts.id == held);
+        let ours = matches!(try_kernel_lock(&file), Ok(KernelLock::Taken)) || is_held();
         if ours && facts(&file).is_ok_and(|facts| facts.kind == FileKind::Regular && facts.links > 0) {
             let _ = folder.unlink(&name); // gone already, or not ours to remove
         }

@@ -233,8 +233,9 @@ pub fn truncate(file: &File, size: u64) -> io::Result<()> {
     Ok(retry_on_intr(|| rustix::fs::ftruncate(file, size))?)
 }
 
-/// Writes all of `slices`, in order, at the current position, going on after short writes.
+/// Writes all of `slices` into the empty `file`, in order, going on after short writes.
 pub fn write_all(file: &File, slices: &[&[u8]]) -> io::Result<()> {
+    refuse_beyond_limit(slices.iter().map(|slice| slice.len() as u64).sum())?;
     let mut vector: Vec<IoSlice> = slices.iter().map(|slice| IoSlice::new(slice)).collect();
     let mut rest = &mut vector[..];
     IoSlice::advance_slices(&mut rest, 0); // drops empty slices at the start
@@ -253,9 +254,19 @@ const MOST_SLICES: usize = 1024;
 
 /// Writes `bytes` at the start of `file` in one call. A short write is a failure: nobody may see half of it.
 pub fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<()> {
+    refuse_beyond_limit(bytes.len() as u64)?;
     match retry_on_intr(|| rustix::io::pwrite(file, bytes, 0))? {
         written if written == bytes.len() => Ok(()),
         _ => Err(io::ErrorKind::WriteZero.into()),
+    }
+}
+
+/// Fails where a file of `size` bytes is larger than this process may write (`ulimit -f`). The kernel would send SIGXFSZ,
+/// which ends the process, in Node the host's, with a lock and a temporary file left behind.
+fn refuse_beyond_limit(size: u64) -> io::Result<()> {
+    match rustix::process::getrlimit(rustix::process::Resource::Fsize).current {
+        Some(limit) if size > limit => Err(Errno::FBIG.into()),
+        _ => Ok(()),
     }
 }
 

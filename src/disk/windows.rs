@@ -339,7 +339,7 @@ pub fn truncate(file: &File, size: u64) -> io::Result<()> {
     file.set_len(size)
 }
 
-/// Writes all of `slices`, in order, at the current position, going on after short writes.
+/// Writes all of `slices` into the empty `file`, in order, going on after short writes.
 pub fn write_all(mut file: &File, slices: &[&[u8]]) -> io::Result<()> {
     slices.iter().try_for_each(|slice| file.write_all(slice))
 }

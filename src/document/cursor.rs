@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::words::{plain_end, quote_or_bracket, whitespace_end};
+use super::skip::container_end;
+use super::words::{plain_end, whitespace_end};
 
 /// A position in validated text.
 ///
@@ -67,7 +68,11 @@ impl<'a> Cursor<'a> {
     pub(crate) fn pass_value(&mut self) -> Range<usize> {
         match self.byte() {
             b'"' => self.pass_string(),
-            b'{' | b'[' => self.pass_container(),
+            b'{' | b'[' => {
+                let start = self.at;
+                self.at = container_end(self.text, start);
+                start..self.at
+            }
             _ => self.pass_bare(),
         }
     }
@@ -99,26 +104,5 @@ impl<'a> Cursor<'a> {
             self.at += 1;
         }
         start..self.at
-    }
-
-    /// From an opening bracket to behind the one that closes it.
-    fn pass_container(&mut self) -> Range<usize> {
-        let start = self.at;
-        let mut depth = 0_usize;
-        loop {
-            self.at = quote_or_bracket(self.text, self.at);
-            match self.byte() {
-                b'"' => {
-                    self.pass_string();
-                    continue;
-                }
-                b'{' | b'[' => depth += 1,
-                _ => depth -= 1,
-            }
-            self.at += 1;
-            if depth == 0 {
-                return start..self.at;
-            }
-        }
     }
 }

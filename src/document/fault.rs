@@ -241,7 +241,8 @@ fn accident(text: &[u8], at: usize, wanted: Wanted) -> Option<FaultKind> {
     }
     let count = rest.iter().take_while(|&&byte| byte == 0).count();
     // A lone NUL in a string is somebody's data, badly escaped; a run of them is a lost block.
-    if count > 1 || count == 1 && wanted != Wanted::StringContent {
+    let in_string = matches!(wanted, Wanted::StringContent | Wanted::Escape);
+    if count > 1 || count == 1 && !in_string {
         return Some(FaultKind::NulPadding { count });
     }
     let at_line_start = at == 0 || text[at - 1] == b'\n';
@@ -330,6 +331,7 @@ mod tests {
             ("{\"a\":\0}", 5, NulPadding { count: 1 }),
             ("{\"a\":\"x\0\0\0\"}", 7, NulPadding { count: 3 }),
             ("{\"a\":\"x\0y\"}", 7, ControlCharacter(0)),
+            ("{\"a\":\"x\\\0y\"}", 8, BadEscape),
             ("{\n<<<<<<< HEAD\n\"a\":1\n=======\n\"a\":2\n>>>>>>> x\n}", 2, ConflictMarker),
             ("{\"a\":1\n<<<<<<< HEAD\n}", 7, ConflictMarker),
             ("{\"a\":1\n=======\n}", 7, ConflictMarker),

@@ -8,14 +8,17 @@
 //! Nothing here changes a document: [`crate::merge`] computes edits, and every byte outside of them stays. Nothing
 //! recurses: depth costs one bit a level while parsing and nothing afterwards.
 
+mod block;
 mod cursor;
 mod fault;
 mod pointer;
 mod scan;
+mod skip;
 mod string;
 mod value;
 mod words;
 
+use std::fmt;
 use std::ops::Range;
 
 pub(crate) use cursor::Cursor;
@@ -26,7 +29,7 @@ pub use value::{Elements, Key, Kind, Member, Members, Value};
 pub(crate) use words::whitespace_end;
 
 /// A text that is one JSON value in UTF-8 (D3), and the bytes it came in.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Document {
     text: Vec<u8>,
     root: Range<usize>,
@@ -79,5 +82,12 @@ impl Document {
     /// Line and column of a byte offset, both counted from 1, columns in characters.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
         fault::line_column(&self.text, offset)
+    }
+}
+
+/// Prints the root value's text.
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.root().fmt(f)
     }
 }

@@ -224,7 +224,9 @@ impl<'a> Key<'a> {
 
 impl PartialEq for Key<'_> {
     fn eq(&self, other: &Key<'_>) -> bool {
-        self.raw() == other.raw() || self.decoded() == other.decoded()
+        let (ours, theirs) = (self.raw(), other.raw());
+        ours == theirs
+            || (ours.contains(&b'\\') || theirs.contains(&b'\\')) && self.decoded() == other.decoded()
     }
 }
 

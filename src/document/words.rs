@@ -3,11 +3,12 @@
 //! All of them look for the first byte of a kind. The subtractions below borrow into *higher* bytes only, so a
 //! false hit can only stand behind a true one, and the lowest hit is always right.
 
-const ONES: u64 = 0x0101_0101_0101_0101;
+/// Every byte of the word is one.
+pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
 /// Every byte of the word is `byte`.
-const fn all(byte: u8) -> u64 {
+pub(super) const fn all(byte: u8) -> u64 {
     ONES * byte as u64
 }
 
@@ -72,27 +73,6 @@ fn gap_end(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The first `"` or bracket from `at` on, for text that is known to have one.
-#[inline(always)]
-pub(super) fn quote_or_bracket(text: &[u8], mut at: usize) -> usize {
-    while let Some(word) = word_at(text, at) {
-        let quote = (word ^ all(b'"')).wrapping_sub(ONES);
-        // `[` and `{`, `]` and `}` differ in the bit of 0x20 alone.
-        let folded = word | all(0x20);
-        let open = (folded ^ all(b'{')).wrapping_sub(ONES);
-        let close = (folded ^ all(b'}')).wrapping_sub(ONES);
-        let marks = (quote | open | close) & !word & HIGHS;
-        if marks != 0 {
-            return at + first_marked(marks);
-        }
-        at += 8;
-    }
-    while at < text.len() && !matches!(text[at], b'"' | b'{' | b'}' | b'[' | b']') {
-        at += 1;
-    }
-    at
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,8 +85,6 @@ mod tests {
                 text[place] = byte;
                 let plain = !matches!(byte, b'"' | b'\\' | 0..b' ');
                 assert_eq!(plain_end(&text, 0), if plain { 24 } else { place }, "{byte} at {place}");
-                let bracket = matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
-                assert_eq!(quote_or_bracket(&text, 0), if bracket { place } else { 24 }, "{byte} at {place}");
 
                 let mut text = vec![b' '; 24];
                 text[place] = byte;
@@ -121,7 +99,6 @@ mod tests {
         // 0x01 above a hit is what a borrow turns into a false one.
         for second in [0x01, 0x21, 0x23, 0x5d, 0x80, 0xff] {
             assert_eq!(plain_end(&[b'a', b'"', second, b'a', b'a', b'a', b'a', b'a'], 0), 1);
-            assert_eq!(quote_or_bracket(&[b'a', b'{', second, b'a', b'a', b'a', b'a', b'a'], 0), 1);
         }
     }
 }

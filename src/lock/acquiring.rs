@@ -19,6 +19,9 @@ const LOCK_MODE: u32 = 0o644;
 /// How often the name of the lock may change under one attempt before it counts as busy.
 const MOST_ROUNDS: usize = 64;
 
+/// How long somebody who only looks at a lock has its kernel lock, about.
+const A_LOOK: Duration = Duration::from_micros(50);
+
 /// Net below the events of a kernel lock's holder: they come by themselves, but may be missed.
 const POLL_KERNEL: Duration = Duration::from_millis(100);
 /// A foreign holder's death makes no event.
@@ -208,15 +211,30 @@ impl Acquiring {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
             Err(error) => return Err(failed("open")(error)),
         };
-        let id = disk::facts(&file).map_err(failed("fstat"))?.id;
-        // Somebody looks at our empty file just now, or has removed it as a dead writer's.
-        if disk::try_kernel_lock(&file).map_err(failed("flock"))? == KernelLock::Busy
-            || !same_name(&self.place, id)?
-        {
-            return Ok(None);
+        match self.own_exclusive(&file) {
+            Ok(Some(id)) => self.hold(file, None, id, false).map(Some),
+            Ok(None) => Ok(None),
+            Err(error) => {
+                // Ours: nobody takes over an empty lock in its first two seconds, which everybody would wait for.
+                let _ = folder.unlink(lock_name);
+                Err(error)
+            }
         }
-        let writer = file.try_clone().map_err(failed("dup"))?;
-        self.hold(file, writer, id, false).map(Some)
+    }
+
+    /// Takes the kernel lock of the lock that was just created. `None` when somebody has taken it over or removed it
+    /// as a dead writer's.
+    fn own_exclusive(&self, file: &File) -> Result<Option<FileId>, Error> {
+        let failed = |syscall| self.place.failed("create the lock", syscall);
+        let id = disk::facts(file).map_err(failed("fstat"))?.id;
+        for _ in 0..MOST_ROUNDS {
+            if disk::try_kernel_lock(file).map_err(failed("flock"))? != KernelLock::Busy {
+                return Ok(if same_name(&self.place, id)? { Some(id) } else { None });
+            }
+            // Somebody who waits looks at our empty file, for an instant. To wait with them would take two seconds.
+            std::thread::sleep(A_LOOK);
+        }
+        Ok(None)
     }
 
     /// Steps 4 to 6: `None` when the name stands for another file by now.
@@ -267,27 +285,29 @@ impl Acquiring {
 
     /// Step 6, for the lock of a dead holder.
     fn take_over(&self, file: File, writer: File, id: FileId) -> Result<Lock, Error> {
-        self.hold(file, writer, id, true)
+        self.hold(file, Some(writer), id, true)
     }
 
-    /// Writes our lines into the lock whose name and kernel lock we have.
-    fn hold(&self, file: File, writer: File, id: FileId, taken_over: bool) -> Result<Lock, Error> {
+    /// Writes our lines into the lock whose name and kernel lock we have; `bell` is another descriptor of it, where
+    /// `file` is not open for writing.
+    fn hold(&self, file: File, bell: Option<File>, id: FileId, taken_over: bool) -> Result<Lock, Error> {
         let place = self.place.clone();
         let lines = content::own_lines(&self.program);
+        let writer = bell.as_ref().unwrap_or(&file);
         // First ours, then the tail off: whoever reads in between sees our two lines and does not read on. The mode
         // of a file that is not ours stays; it can be written, so it can be read by those who matter.
-        let written = disk::set_mode(&writer, LOCK_MODE)
+        let written = disk::set_mode(writer, LOCK_MODE)
             .or_else(
                 |error| if error.kind() == io::ErrorKind::PermissionDenied { Ok(()) } else { Err(error) },
             )
-            .and_then(|()| disk::write_at_start(&writer, &lines))
-            .and_then(|()| disk::truncate(&writer, lines.len() as u64));
+            .and_then(|()| disk::write_at_start(writer, &lines))
+            .and_then(|()| disk::truncate(writer, lines.len() as u64));
         if let Err(source) = written {
             // Ours by name and kernel lock, and of a dead holder: better gone than half ours.
             let _ = place.folder.unlink(&place.lock_name);
             return Err(place.failed("write into the lock", "write")(source));
         }
-        Ok(Lock { place, file, _bell: Some(writer), id, lines, taken_over, released: false })
+        Ok(Lock { place, file, _bell: bell, id, lines, taken_over, released: false })
     }
 
     /// L7: whether a lock that names nobody has done so for long enough.

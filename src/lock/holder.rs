@@ -99,7 +99,8 @@ fn judge_pipestate(record: &Record, own: &Own, shared: bool) -> Verdict {
         (Some(_), Some(_)) if same_machine => {
             Verdict::Dead("dead: the machine has been started again since".into())
         }
-        (None, None) if same_machine && !shared => {
+        // One of the two could not read the boot's id. Where no other kernel writes, this one knows all locks.
+        (None, _) | (_, None) if same_machine && !shared => {
             Verdict::Dead("dead: its kernel lock has been given back".into())
         }
         _ => Verdict::Alive(format!(
@@ -166,6 +167,18 @@ mod tests {
             "a container under the same kernel"
         );
         assert!(dead(&by_pipestate(Some("boot-1"), "here", Some("m1")), true), "NFS, but the same kernel");
+    }
+
+    /// A writer without /proc (a chroot) was killed and left a lock without a boot id. Whoever had one took the lock
+    /// for another host's and waited for ever.
+    #[test]
+    fn a_lock_of_an_unknown_boot_of_this_machine_is_dead_where_no_other_host_writes() {
+        assert!(dead(&by_pipestate(None, "here", Some("m1")), false));
+        let without_proc = Own { boot: None, ..own() };
+        let content = by_pipestate(Some("boot-1"), "here", Some("m1"));
+        let verdict = |shared| judge(&content, &without_proc, shared, None, |_| State::Gone);
+        assert!(matches!(verdict(false), Verdict::Dead(_)), "{:?}", verdict(false));
+        assert!(matches!(verdict(true), Verdict::Alive(_)), "{:?}", verdict(true));
     }
 
     #[test]

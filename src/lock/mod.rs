@@ -134,6 +134,11 @@ impl Lock {
         &self.place
     }
 
+    /// Which file it is.
+    pub fn id(&self) -> FileId {
+        self.id
+    }
+
     /// Whether it was a dead holder's, who may have left files behind.
     pub fn was_taken_over(&self) -> bool {
         self.taken_over

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::Refusal;
 use super::edits::Edits;
-use super::patch::Patch;
+use super::patch::{FEW_KEYS, Patch};
 use super::surroundings::Surroundings;
 use crate::document::{Cursor, Key, array_index};
 
@@ -141,9 +141,6 @@ struct Entry<'p> {
 }
 
 impl<'p> Members<'p> {
-    /// Up to this many keys it is quicker to compare them all than to hash one.
-    const FEW: usize = 8;
-
     fn of(patch: &'p Patch, object: usize, delete_nulls: bool) -> Members<'p> {
         let entry = |node| Entry {
             key: patch.key(node).decoded(),
@@ -152,7 +149,7 @@ impl<'p> Members<'p> {
             met: false,
         };
         let entries: Vec<Entry<'p>> = patch.children(object).map(entry).collect();
-        let places = (entries.len() > Self::FEW)
+        let places = (entries.len() > FEW_KEYS)
             .then(|| entries.iter().enumerate().map(|(place, entry)| (entry.key.clone(), place)).collect());
         Members { entries, places }
     }

@@ -17,12 +17,9 @@ mod frame;
 mod patch;
 mod surroundings;
 
+pub use crate::layout::Nulls;
 pub use edits::Edits;
 pub use patch::Patch;
-
-pub use crate::layout::Nulls;
-
-use std::cell::LazyCell;
 
 use crate::document::{Cursor, Document, Kind, Value};
 use crate::layout::{self, OWN_STYLE};
@@ -142,16 +139,16 @@ impl<'d, 'p> Walk<'d, 'p> {
         if additions.is_empty() {
             return Ok(());
         }
-        let style = self.frames.last().map_or(OWN_STYLE, |frame| frame.surroundings.style_of_new_container());
+        // Indexes as keys stand for an array (M3).
+        let array = matches!(target, Target::Elements { .. }).then(|| self.array_of(&additions));
+        let value = match &array {
+            Some(array) => Value::new(array, 0..array.len()),
+            None => self.patch.value(node),
+        };
+        let style =
+            self.frames.last().map_or(OWN_STYLE, |frame| frame.surroundings.style_of_new(value.kind()));
         let nulls = self.nulls_at_cursor();
-        if let Target::Elements { .. } = target {
-            let array = self.array_of(&additions);
-            let array = Value::new(&array, 0..array.len());
-            self.edits.replace(span, |out| layout::print(array, &style, nulls, out));
-        } else {
-            let value = self.patch.value(node);
-            self.edits.replace(span, |out| layout::print(value, &style, nulls, out));
-        }
+        self.edits.replace(span, |out| layout::print(value, &style, nulls, out));
         Ok(())
     }
 
@@ -170,7 +167,7 @@ impl<'d, 'p> Walk<'d, 'p> {
             return;
         }
         let style = match self.frames.last() {
-            Some(frame) => frame.surroundings.style_in_place_of(found.span()),
+            Some(frame) => frame.surroundings.style_in_place_of(found.span(), wanted.kind()),
             None => OWN_STYLE,
         };
         self.edits.replace(found.span(), |out| layout::print(wanted, &style, nulls, out));
@@ -187,13 +184,13 @@ impl<'d, 'p> Walk<'d, 'p> {
         let Some(frame) = self.frames.last() else { return Ok(()) };
         let additions = frame.additions().map_err(|conflict| conflict.refusal(self.patch))?;
         let (patch, nulls) = (self.patch, self.nulls_at_cursor());
-        let style = LazyCell::new(|| frame.surroundings.style_of_new_container());
         frame.close(self.cursor.at, &additions, &mut self.edits, |node, out| {
             if let Target::Members(_) = frame.target {
                 out.extend_from_slice(patch.key(node).raw());
                 out.extend_from_slice(frame.surroundings.colon());
             }
-            layout::print(patch.value(node), &style, nulls, out);
+            let value = patch.value(node);
+            layout::print(value, &frame.surroundings.style_of_new(value.kind()), nulls, out);
         });
         self.frames.pop();
         Ok(())

@@ -8,6 +8,9 @@ use std::ops::Range;
 use crate::document::{Cursor, Document, Key, Kind, Value, drop_bom, pointer_token};
 use crate::error::Error;
 
+/// Up to this many keys it is quicker to compare them all than to hash one.
+pub(super) const FEW_KEYS: usize = 8;
+
 /// What a write is asked to change: a JSON object (M6).
 #[derive(Debug)]
 pub struct Patch {
@@ -177,6 +180,13 @@ impl Index {
     }
 
     fn has_duplicates(&self, object: usize, text: &[u8]) -> bool {
+        let is_small = self.children(object).nth(FEW_KEYS).is_none();
+        if is_small {
+            let key = |node: usize| Key::new(text, self.nodes[node].key.clone());
+            return self.children(object).any(|node| {
+                self.children(object).take_while(|&other| other != node).any(|other| key(other) == key(node))
+            });
+        }
         let mut seen = HashSet::new();
         !self.children(object).all(|node| seen.insert(self.decoded_key(node, text)))
     }

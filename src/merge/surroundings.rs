@@ -1,11 +1,12 @@
 //! The style of what is written into a document: that of its neighbours (D2).
 //!
-//! Everything here looks at a few bytes beside the place, never at a whole value, so that asking on every level of a
-//! deep document stays cheap. A container counts as spread over lines when a line break follows its opening bracket.
+//! A container counts as spread over lines when a line break follows its opening bracket. Nothing here walks through a
+//! container that lies within a neighbour, so that asking on every level of a deep document stays cheap.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
-use crate::document::{Cursor, whitespace_end};
+use crate::document::{Cursor, Kind, whitespace_end};
 use crate::layout::{ALL_LEVELS, Lines, OWN_STYLE, Style};
 
 /// Two spaces, where nothing tells how far a level is indented.
@@ -23,8 +24,18 @@ pub(super) struct Surroundings<'d> {
     colon: &'d [u8],
     /// The indentation of the nearest container around this one that is spread over lines.
     outer_indent: &'d [u8],
-    /// The last item that is a container with something in it.
-    sample: Option<Range<usize>>,
+    /// The last item that is an object with something in it.
+    object: Option<Sample<'d>>,
+    /// The last item that is an array with something in it.
+    array: Option<Sample<'d>>,
+}
+
+/// A container whose style is an example for its siblings.
+#[derive(Debug, Clone)]
+struct Sample<'d> {
+    span: Range<usize>,
+    /// Its style, once somebody has asked: it may be long to look into, and many may ask.
+    style: OnceCell<Box<Style<'d>>>,
 }
 
 impl<'d> Surroundings<'d> {
@@ -36,7 +47,8 @@ impl<'d> Surroundings<'d> {
             separator: None,
             colon: outer.map_or(OWN_STYLE.colon, |outer| outer.colon),
             outer_indent: outer.map_or(b"", |outer| outer.indent().unwrap_or(outer.outer_indent)),
-            sample: None,
+            object: None,
+            array: None,
         }
     }
 
@@ -53,7 +65,8 @@ impl<'d> Surroundings<'d> {
     /// Takes note of an item's value.
     pub(super) fn note_value(&mut self, span: Range<usize>) {
         if self.has_items(span.start) {
-            self.sample = Some(span);
+            let sample = if self.text[span.start] == b'{' { &mut self.object } else { &mut self.array };
+            *sample = Some(Sample { span, style: OnceCell::new() });
         }
     }
 
@@ -78,11 +91,15 @@ impl<'d> Surroundings<'d> {
         }
     }
 
-    /// The style of a container that is new in this one: that of the last sibling with something in it, else on lines
-    /// of its own if this container's items are.
-    pub(super) fn style_of_new_container(&self) -> Style<'d> {
-        if let Some(sample) = &self.sample {
-            return self.style_of(sample.clone());
+    /// The style of a container that is new in this one: that of the last sibling of its kind with something in it, else
+    /// of the other kind, else on lines of its own if this container's items are.
+    pub(super) fn style_of_new(&self, kind: Kind) -> Style<'d> {
+        let sample = match kind {
+            Kind::Array => self.array.as_ref().or(self.object.as_ref()),
+            _ => self.object.as_ref().or(self.array.as_ref()),
+        };
+        if let Some(Sample { span, style }) = sample {
+            return **style.get_or_init(|| Box::new(self.style_of(span.clone())));
         }
         let lines = line_start(self.first_gap).map(|(line_break, indent)| {
             let unit = indent.strip_prefix(self.outer_indent).unwrap_or(UNKNOWN_UNIT);
@@ -91,9 +108,10 @@ impl<'d> Surroundings<'d> {
         Style { colon: self.colon, space: self.space(), padding: self.padding(), lines }
     }
 
-    /// The style of a container that replaces an item's value: the value's own, if it is a container that shows one.
-    pub(super) fn style_in_place_of(&self, value: Range<usize>) -> Style<'d> {
-        if self.has_items(value.start) { self.style_of(value) } else { self.style_of_new_container() }
+    /// The style of a container of that kind that replaces an item's value: the value's own, if it is a container that
+    /// shows one.
+    pub(super) fn style_in_place_of(&self, value: Range<usize>, kind: Kind) -> Style<'d> {
+        if self.has_items(value.start) { self.style_of(value) } else { self.style_of_new(kind) }
     }
 
     /// The style that an item of this container, a container with something in it, has itself.

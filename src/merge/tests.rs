@@ -256,6 +256,12 @@ fn new_containers_look_like_the_last_one_beside_them() {
                 r#"{"2":{"s":{"t":[]}}}"#,
                 "{\n  \"1\": {\n    \"s\": 1\n  },\n  \"2\": {\n    \"s\": {\n      \"t\": []\n    }\n  }\n}",
             ),
+            // An array rather like an array, an object rather like an object.
+            (
+                "{\n  \"a\": [\"x\"],\n  \"o\": {\n    \"b\": 1\n  }\n}",
+                r#"{"c":["y","z"],"d":{"e":2}}"#,
+                "{\n  \"a\": [\"x\"],\n  \"o\": {\n    \"b\": 1\n  },\n  \"c\": [\"y\", \"z\"],\n  \"d\": {\n    \"e\": 2\n  }\n}",
+            ),
             // What lies in them, too.
             (
                 "{\n  \"1\": {\n    \"s\": 1,\n    \"e\": [],\n    \"f\": [ \"a\", \"b\" ]\n  }\n}",

@@ -1,5 +1,5 @@
 //! SIGINT, SIGTERM and SIGHUP (L10): while a lock is wanted or held they are noted, so that the lock is released
-//! first; at any other time they end the process at once. Either way the exit code is 128 + n.
+//! first; at any other time they end the process at once. Either way the exit code is 128 + n. SIGXFSZ ends nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -8,22 +8,28 @@ static PENDING: AtomicI32 = AtomicI32::new(0);
 
 /// Handles the signals from now on, but for those that the parent has us ignore (`nohup`).
 pub fn install() {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: both structures are plain data; the handler calls only what is safe in one.
-        unsafe {
-            let mut old: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut old);
-            if old.sa_sigaction == libc::SIG_IGN {
-                continue;
-            }
-            let mut new: libc::sigaction = std::mem::zeroed();
-            let handler: extern "C" fn(libc::c_int) = on_signal;
-            new.sa_sigaction = handler as usize;
-            // Without SA_RESTART: a wait for the lock ends at once.
-            libc::sigaction(signal, &new, std::ptr::null_mut());
+    // Without SA_RESTART: a wait for the lock ends at once.
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().for_each(|signal| handle(signal, on_signal));
+    handle(libc::SIGXFSZ, on_size_limit);
+}
+
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: both structures are plain data; the handlers call only what is safe in one.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut old);
+        if old.sa_sigaction == libc::SIG_IGN {
+            return;
         }
+        let mut new: libc::sigaction = std::mem::zeroed();
+        new.sa_sigaction = handler as usize;
+        libc::sigaction(signal, &new, std::ptr::null_mut());
     }
 }
+
+/// A stdout that is a file at its size limit (`ulimit -f`): the write that comes to it fails, and that is all. Handled
+/// rather than ignored, because programs that we start would inherit the latter.
+extern "C" fn on_size_limit(_signal: libc::c_int) {}
 
 extern "C" fn on_signal(signal: libc::c_int) {
     if PROTECTED.load(Ordering::SeqCst) {

@@ -66,6 +66,11 @@ impl Watch {
         self.changed()
     }
 
+    /// Whether [`Watch::ring`] is heard.
+    pub fn has_bell(&self) -> bool {
+        self.bell.is_some()
+    }
+
     /// Ends the sleep of another thread, or its next one.
     pub fn ring(&self) {
         if let Some(bell) = &self.bell {

@@ -36,6 +36,11 @@ impl Watch {
         Vec::new()
     }
 
+    /// Whether [`Watch::ring`] is heard.
+    pub fn has_bell(&self) -> bool {
+        true
+    }
+
     /// Ends the sleep of another thread, or its next one.
     pub fn ring(&self) {
         *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;

@@ -1,0 +1,363 @@
+'use strict';
+
+// The JavaScript half of the API (index.d.ts): it checks arguments, makes promises and errors, and leaves the rest to
+// Rust. Every call of `native` either is done `now` and returns an outcome, `{ value }` or `{ failure }`, or returns an
+// id, and `settle` is called with that id and the outcome.
+
+const { basename } = require('node:path');
+const { fileURLToPath } = require('node:url');
+const { isUint8Array } = require('node:util/types');
+const native = require('./native.js');
+
+const NOW = true;
+const LATER = false;
+const USAGE = { code: 'ERR_PIPESTATE_USAGE', exitCode: 64 };
+
+class PipestateError extends Error {
+  constructor({ message, errno, ...fields }) {
+    super(message);
+    Object.assign(this, fields);
+    // As in Node's own errors, so that util.getSystemErrorName(error.errno) works.
+    if (errno !== undefined) this.errno = -errno;
+  }
+}
+Object.defineProperty(PipestateError.prototype, 'name', { value: 'PipestateError', configurable: true, writable: true });
+
+// ---- outcomes ----
+
+const pending = new Map();
+const session = native.open(`node ${basename(process.argv[1] ?? '')}`.trim(), settle);
+
+/** Has `begin` started and resolves with its outcome. */
+function later(signal, begin) {
+  return new Promise((resolve) => {
+    const id = begin();
+    if (pending.size === 0) native.keepAlive(session, true);
+    pending.set(id, { resolve, signal });
+    if (signal) listen(signal, id);
+  });
+}
+
+function settle(id, outcome) {
+  const { resolve, signal } = pending.get(id);
+  pending.delete(id);
+  if (pending.size === 0) native.keepAlive(session, false);
+  if (signal) unlisten(signal, id);
+  resolve(outcome);
+}
+
+/** The value of an outcome; its failure is thrown as if by `caller`. */
+function value(outcome, caller, signal) {
+  if (outcome.failure === undefined) return outcome.value;
+  const failure = JSON.parse(outcome.failure);
+  if (failure.code === 'ERR_PIPESTATE_ABORTED') throw signal.reason;
+  const error =
+    failure.code === USAGE.code ? Object.assign(new TypeError(failure.message), USAGE) : new PipestateError(failure);
+  Error.captureStackTrace(error, caller);
+  throw error;
+}
+
+function report(outcome, caller) {
+  return JSON.parse(value(outcome, caller));
+}
+
+function snapshot(outcome, caller) {
+  const { text, rev } = value(outcome, caller);
+  return { state: rev === 'none' ? {} : JSON.parse(text), text, rev };
+}
+
+// ---- signals: one listener each, however many calls share it ----
+
+const listeners = new WeakMap();
+
+function listen(signal, id) {
+  let listener = listeners.get(signal);
+  if (!listener) {
+    const ids = new Set();
+    const abort = () => ids.forEach((job) => native.abort(job));
+    listener = { ids, abort };
+    listeners.set(signal, listener);
+    signal.addEventListener('abort', abort, { once: true });
+  }
+  listener.ids.add(id);
+}
+
+function unlisten(signal, id) {
+  const { ids, abort } = listeners.get(signal);
+  ids.delete(id);
+  if (ids.size > 0) return;
+  listeners.delete(signal);
+  signal.removeEventListener('abort', abort);
+}
+
+// ---- arguments ----
+
+function wrong(message, cause) {
+  return Object.assign(new TypeError(message, cause && { cause }), USAGE);
+}
+
+function toFile(file) {
+  if (typeof file === 'string' || isUint8Array(file)) return file;
+  if (file instanceof URL) {
+    try {
+      return fileURLToPath(file);
+    } catch (error) {
+      throw wrong(`file: ${error.message}`, error);
+    }
+  }
+  throw wrong('file must be a string, a Buffer or a file: URL');
+}
+
+function toText(patch) {
+  if (typeof patch === 'string') {
+    // A lone surrogate has no UTF-8; escaped it is the same JSON.
+    return patch.isWellFormed() ? patch : patch.replace(/\p{Surrogate}/gu, escape);
+  }
+  if (isUint8Array(patch)) return patch;
+  if (typeof patch !== 'object') throw wrong('patch must be an object, a JSON string or a Uint8Array of JSON');
+  let text;
+  try {
+    text = JSON.stringify(patch);
+  } catch (error) {
+    throw wrong(`patch cannot be written as JSON: ${error.message}`, error);
+  }
+  if (text === undefined) throw wrong('patch cannot be written as JSON: its toJSON gives undefined');
+  return text;
+}
+
+function escape(surrogate) {
+  return `\\u${surrogate.charCodeAt(0).toString(16)}`;
+}
+
+const is = (type) => (option) => typeof option === type;
+const OPTIONS = {
+  replace: ['a boolean', is('boolean')],
+  nulls: ["'store' or 'delete'", (option) => option === 'store' || option === 'delete'],
+  ifMatch: ['a string', is('string')],
+  durability: ["'durable' or 'fast'", (option) => option === 'durable' || option === 'fast'],
+  lockTimeoutMs: ['a number, 0 or more', (option) => typeof option === 'number' && option >= 0],
+  signal: ['an AbortSignal', (option) => typeof option.aborted === 'boolean' && is('function')(option.addEventListener)],
+  kind: ["'auto', 'agent' or 'pipeline'", (option) => ['auto', 'agent', 'pipeline'].includes(option)],
+  maxPhase: ['an integer, 0 or more', (option) => Number.isInteger(option) && option >= 0 && option < 2 ** 32],
+  strict: ['a boolean', is('boolean')],
+};
+const PATCHING = ['replace', 'nulls', 'ifMatch', 'durability'];
+const LOCKING = ['lockTimeoutMs'];
+const WAITING = ['lockTimeoutMs', 'signal'];
+const VALIDATING = ['kind', 'maxPhase', 'strict'];
+
+/** The options that are given, checked; a name that is not known is an error, as a misspelt `ifMatch` would be ignored. */
+function toOptions(options, ...groups) {
+  const checked = {};
+  if (options === undefined) return checked;
+  if (options === null || typeof options !== 'object') throw wrong('options must be an object');
+  const names = groups.flat();
+  for (const [name, option] of Object.entries(options)) {
+    if (!names.includes(name)) throw wrong(`options.${name} is not an option here: ${names.join(', ')}`);
+    if (option === undefined) continue;
+    const [expected, accepts] = OPTIONS[name];
+    if (option === null || !accepts(option)) throw wrong(`options.${name} must be ${expected}`);
+    checked[name] = option;
+  }
+  checked.signal?.throwIfAborted();
+  return checked;
+}
+
+// ---- calls ----
+
+async function readState(file) {
+  const path = toFile(file);
+  return snapshot(await later(undefined, () => native.read(session, LATER, path)), readState);
+}
+
+function readStateSync(file) {
+  return snapshot(native.read(session, NOW, toFile(file)), readStateSync);
+}
+
+async function validateState(file, options) {
+  const path = toFile(file);
+  const checked = toOptions(options, VALIDATING);
+  return report(await later(undefined, () => native.validate(session, LATER, path, checked)), validateState);
+}
+
+function validateStateSync(file, options) {
+  return report(native.validate(session, NOW, toFile(file), toOptions(options, VALIDATING)), validateStateSync);
+}
+
+async function writeState(file, patch, options) {
+  const path = toFile(file);
+  const { signal, ...checked } = toOptions(options, PATCHING, WAITING);
+  const text = toText(patch);
+  return value(await later(signal, () => native.write(session, LATER, path, text, checked)), writeState, signal);
+}
+
+function writeStateSync(file, patch, options) {
+  const path = toFile(file);
+  const checked = toOptions(options, PATCHING, LOCKING);
+  return value(native.write(session, NOW, path, toText(patch), checked), writeStateSync);
+}
+
+class StateLock {
+  #handle;
+  #path;
+  #waitedMs;
+
+  constructor(lock) {
+    if (lock?.handle === undefined) throw wrong('a StateLock is made by lockState and lockStateSync');
+    this.#handle = lock.handle;
+    this.#path = lock.path;
+    this.#waitedMs = lock.waitedMs;
+  }
+
+  get path() {
+    return this.#path;
+  }
+
+  get waitedMs() {
+    return this.#waitedMs;
+  }
+
+  async read() {
+    return snapshot(await later(undefined, () => native.readLocked(session, LATER, this.#handle)), this.read);
+  }
+
+  readSync() {
+    return snapshot(native.readLocked(session, NOW, this.#handle), this.readSync);
+  }
+
+  async write(patch, options) {
+    const checked = toOptions(options, PATCHING);
+    const text = toText(patch);
+    return value(
+      await later(undefined, () => native.writeLocked(session, LATER, this.#handle, text, checked)),
+      this.write,
+    );
+  }
+
+  writeSync(patch, options) {
+    const checked = toOptions(options, PATCHING);
+    return value(native.writeLocked(session, NOW, this.#handle, toText(patch), checked), this.writeSync);
+  }
+
+  async release() {
+    value(await later(undefined, () => native.release(session, LATER, this.#handle)), this.release);
+  }
+
+  releaseSync() {
+    value(native.release(session, NOW, this.#handle), this.releaseSync);
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.release();
+  }
+
+  [Symbol.dispose]() {
+    this.releaseSync();
+  }
+}
+
+async function lockState(file, options) {
+  const path = toFile(file);
+  const { signal, ...checked } = toOptions(options, WAITING);
+  const outcome = await later(signal, () => native.lock(session, LATER, path, checked));
+  return new StateLock(value(outcome, lockState, signal));
+}
+
+function lockStateSync(file, options) {
+  const path = toFile(file);
+  const checked = toOptions(options, LOCKING);
+  return new StateLock(value(native.lock(session, NOW, path, checked), lockStateSync));
+}
+
+// ---- updates ----
+
+/**
+ * Both updates: lock, read, ask `fn`, write, release; and all of it again when another tool has removed the lock
+ * meanwhile, as long as the window lasts (L11). A generator, so that it is written once: what it yields comes back as a
+ * value, at once or awaited, and `run` has a native call done now or later.
+ */
+function* updating(run, caller, path, fn, { signal, lockTimeoutMs, ...patching }) {
+  const locking = lockTimeoutMs === undefined ? {} : { lockTimeoutMs };
+  let waitedMs = 0;
+  for (;;) {
+    const lock = value(yield run((now) => native.lock(session, now, path, locking), signal), caller, signal);
+    const deadline = performance.now() + lock.leftMs;
+    waitedMs += lock.waitedMs;
+    let result;
+    try {
+      const { state, text, rev } = snapshot(yield run((now) => native.readLocked(session, now, lock.handle)), caller);
+      const patch = yield fn(state, { text, rev });
+      signal?.throwIfAborted();
+      if (patch === undefined || patch === null) {
+        result = { rev, changed: false, created: false, path: lock.path };
+      } else {
+        const json = toText(patch);
+        const outcome = yield run((now) => native.writeLocked(session, now, lock.handle, json, patching));
+        locking.lockTimeoutMs = deadline - performance.now();
+        if (isLockLost(outcome) && locking.lockTimeoutMs > 0) continue;
+        result = value(outcome, caller);
+      }
+    } finally {
+      const { failure } = yield run((now) => native.release(session, now, lock.handle));
+      if (failure && result) result.warnings = [...(result.warnings ?? []), JSON.parse(failure).message];
+    }
+    return { ...result, waitedMs };
+  }
+}
+
+function isLockLost({ failure }) {
+  return failure !== undefined && JSON.parse(failure).code === 'ERR_PIPESTATE_LOCK_LOST';
+}
+
+function toFunction(fn) {
+  if (typeof fn !== 'function') throw wrong('fn must be a function');
+  return fn;
+}
+
+async function updateState(file, fn, options) {
+  const run = (begin, signal) => later(signal, () => begin(LATER));
+  const path = toFile(file);
+  const steps = updating(run, updateState, path, toFunction(fn), toOptions(options, PATCHING, WAITING));
+  let step = steps.next();
+  while (!step.done) {
+    let resume;
+    try {
+      const result = await step.value;
+      resume = () => steps.next(result);
+    } catch (error) {
+      resume = () => steps.throw(error);
+    }
+    step = resume();
+  }
+  return step.value;
+}
+
+function updateStateSync(file, fn, options) {
+  const run = (begin) => begin(NOW);
+  const path = toFile(file);
+  const ask = (...args) => {
+    const patch = fn(...args);
+    if (typeof patch?.then === 'function') throw wrong('fn gives a promise, which only updateState can wait for');
+    return patch;
+  };
+  toFunction(fn);
+  const steps = updating(run, updateStateSync, path, ask, toOptions(options, PATCHING, LOCKING));
+  let step = steps.next();
+  while (!step.done) step = steps.next(step.value);
+  return step.value;
+}
+
+module.exports = {
+  writeState,
+  writeStateSync,
+  readState,
+  readStateSync,
+  validateState,
+  validateStateSync,
+  updateState,
+  updateStateSync,
+  lockState,
+  lockStateSync,
+  StateLock,
+  PipestateError,
+};

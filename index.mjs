@@ -1,0 +1,18 @@
+// One native instance for import and require: this is index.js under other names.
+import pipestate from './index.js';
+
+export const {
+  writeState,
+  writeStateSync,
+  readState,
+  readStateSync,
+  validateState,
+  validateStateSync,
+  updateState,
+  updateStateSync,
+  lockState,
+  lockStateSync,
+  StateLock,
+  PipestateError,
+} = pipestate;
+export default pipestate;

@@ -1,0 +1,30 @@
+'use strict';
+
+// Loads the native addon: the one that was built here, or the one that npm has installed for this platform.
+
+const { platform, arch } = process;
+const abis = { linux: ['-gnu', '-musl'], win32: ['-msvc'] }[platform] ?? [''];
+const names = abis.map((abi) => `${platform}-${arch}${abi}`);
+const failures = [];
+
+function load(id) {
+  try {
+    return require(id);
+  } catch (error) {
+    if (error.code !== 'MODULE_NOT_FOUND') failures.push(error.message);
+    return undefined;
+  }
+}
+
+for (const name of names) {
+  module.exports = load(`./pipestate.${name}.node`) ?? load(`pipestate-${name}`);
+  if (module.exports) break;
+}
+
+if (!module.exports) {
+  const reason = failures.length ? `cannot be loaded: ${failures.join('; ')}` : 'is not here';
+  throw new Error(
+    `the native addon for ${platform}-${arch} ${reason}; install the package pipestate-${names[0]}, ` +
+      `or build it with \`npm run build\` in ${__dirname} (which takes Rust)`,
+  );
+}

@@ -1,0 +1,386 @@
+//! Jobs that may have to wait for a lock, any number of them, without a thread each: what promises are made of.
+//!
+//! 1. [`submit`] puts a job at the end of the [`Line`] of its state file. The jobs of a line go one by one in the
+//!    order they came, so that the calls of one process neither overtake nor wake each other: the next one starts in
+//!    the moment that the one before it is done.
+//! 2. A few *workers* attempt the heads of lines. An attempt waits for the disk, never for a lock.
+//! 3. A head that finds the lock busy naps for a while, as in [`lock::wait_for`], then has a watch put on the lock, is
+//!    attempted once more (what changed before the watch was there tells nobody), and is *parked*.
+//! 4. One thread, the *waiter*, sleeps over all parked heads, until a lock changes, a timer runs out or its bell is
+//!    rung, and makes those heads ready again.
+//! 5. A window that runs out ends the wait: a head's after one last attempt, the others' by the waiter.
+//!
+//! A job is settled exactly once, by whoever ends it: a worker, the waiter, or the thread that calls [`abort`]. Jobs of
+//! an [`Owner`] that ends ([`abandon`]) are dropped unsettled, and what is being attempted is stopped short of its
+//! commit and waited for. A panic ends the one job, whose lock goes with its stack.
+//!
+//! The threads are started with the first job and stay, asleep. Windows and aborts work the same if the system has no
+//! watches left; a lock that comes free is then seen by the next poll.
+
+mod jobs;
+mod lines;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub use jobs::{Acquired, Input, LockJob, Once, WriteJob};
+pub use lines::{JobId, Line, Owner, Window};
+
+use crate::error::Error;
+use crate::lock::{self, Attempt, Busy, Holder, Watch, WatchId};
+use crate::place::Place;
+use lines::{Armed, Entry, Lines, Turn, Waiting};
+
+/// Workers only ever wait for the disk, so a few of them keep it busy.
+const FEWEST_WORKERS: usize = 2;
+const MOST_WORKERS: usize = 4;
+
+/// How long the waiter sleeps when it waits for nothing.
+const IDLE: Duration = Duration::from_secs(3600);
+/// The same when nobody can ring it, as there was no descriptor left for a bell.
+const DEAF: Duration = Duration::from_millis(5);
+
+/// Asked while waiting and just before a commit; an error ends the job with nothing done.
+pub type Interrupted<'a> = &'a dyn Fn() -> Option<Error>;
+
+/// Something to be done in attempts, none of which waits for a lock.
+pub trait Job: Send + 'static {
+    /// What it comes to.
+    type Output;
+
+    /// Tries once.
+    fn attempt(&mut self, interrupted: Interrupted) -> Result<Attempt<Self::Output>, Error>;
+
+    /// Does it on this thread, without the engine, which sleeps while a lock is busy.
+    fn wait(self, interrupted: Interrupted) -> Result<Self::Output, Error>;
+
+    /// The line that it stands in; `None` when it waits for nobody.
+    fn line(&self) -> Option<Line>;
+
+    /// How long it may wait for the lock, if it takes one.
+    fn window(&self) -> Option<Window>;
+
+    /// Whose lock the last attempt found busy.
+    fn place(&self) -> Option<&Arc<Place>>;
+
+    /// Closes what is kept open between attempts; the next one opens it again.
+    fn rest(&mut self);
+}
+
+/// A new owner, unlike any other in this process.
+pub fn new_owner() -> Owner {
+    static OWNERS: AtomicU64 = AtomicU64::new(0);
+    Owner(OWNERS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A new job id, unlike any other in this process.
+pub fn new_job() -> JobId {
+    static JOBS: AtomicU64 = AtomicU64::new(0);
+    JobId(JOBS.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Has `job` done. `settle` gets its result, on whatever thread, unless its owner is abandoned before that.
+pub fn submit<J: Job>(
+    owner: Owner,
+    id: JobId,
+    job: J,
+    settle: impl FnOnce(Result<J::Output, Error>) + Send + 'static,
+) {
+    let line = job.line().unwrap_or(Line::Alone(id));
+    let window = job.window();
+    let job = Box::new(Settling { job, settle: Some(settle) });
+    ENGINE.submit(
+        line,
+        Entry { id, owner, window, stopped: Arc::default(), job: Some(job), waiting: Waiting::default() },
+    );
+}
+
+/// Ends a job with [`Error::Aborted`], if it waits. One that is being attempted is stopped short of its commit, or
+/// settles as if nothing had been said.
+pub fn abort(id: JobId) {
+    ENGINE.abort(id);
+}
+
+/// Drops all jobs of `owner` unsettled and returns when none is being attempted any more.
+pub fn abandon(owner: Owner) {
+    ENGINE.abandon(owner);
+}
+
+/// A job and who waits for its result.
+struct Settling<J, S> {
+    job: J,
+    settle: Option<S>,
+}
+
+/// A job whatever it comes to.
+trait Run: Send {
+    /// Tries once, and settles unless it is busy.
+    fn attempt(&mut self, interrupted: Interrupted) -> Option<Busy>;
+    fn fail(&mut self, error: Error);
+    fn place(&self) -> Option<&Arc<Place>>;
+    fn rest(&mut self);
+}
+
+impl<J: Job, S: FnOnce(Result<J::Output, Error>) + Send> Settling<J, S> {
+    fn settle(&mut self, result: Result<J::Output, Error>) {
+        if let Some(settle) = self.settle.take() {
+            settle(result);
+        }
+    }
+}
+
+impl<J: Job, S: FnOnce(Result<J::Output, Error>) + Send> Run for Settling<J, S> {
+    fn attempt(&mut self, interrupted: Interrupted) -> Option<Busy> {
+        let result = catch_unwind(AssertUnwindSafe(|| self.job.attempt(interrupted)));
+        match result.unwrap_or_else(|panic| Err(Error::Bug(describe_panic(&*panic)))) {
+            Ok(Attempt::Busy(busy)) => return Some(busy),
+            Ok(Attempt::Done(output)) => self.settle(Ok(output)),
+            Err(error) => self.settle(Err(error)),
+        }
+        None
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.settle(Err(error));
+    }
+
+    fn place(&self) -> Option<&Arc<Place>> {
+        self.job.place()
+    }
+
+    fn rest(&mut self) {
+        self.job.rest();
+    }
+}
+
+/// What a panic said.
+pub fn describe_panic(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into())
+}
+
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine {
+    state: Mutex::default(),
+    work: Condvar::new(),
+    finished: Condvar::new(),
+    watch: Watch::default(),
+    watched: Mutex::default(),
+});
+
+struct Engine {
+    state: Mutex<State>,
+    /// Rung when a head is ready.
+    work: Condvar,
+    /// Rung when an attempt is over.
+    finished: Condvar,
+    watch: Watch,
+    /// Which lines wait for which lock. Locked after `state` where both are.
+    watched: Mutex<HashMap<WatchId, Vec<Arc<Line>>>>,
+}
+
+#[derive(Default)]
+struct State {
+    lines: Lines,
+    workers: usize,
+    /// Workers without work.
+    idle: usize,
+    /// Whether the waiter has been started, and when it will wake by itself.
+    waiter: Option<Instant>,
+}
+
+impl Engine {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn submit(&'static self, line: Line, entry: Entry) {
+        let mut state = self.state();
+        if let Err(source) = self.start_threads(&mut state) {
+            drop(state);
+            return self.end(entry, Some(Error::io("pipestate".as_ref(), "start a thread", "clone", source)));
+        }
+        state.lines.push(line, entry);
+        self.work.notify_one();
+        self.start_worker(&mut state);
+        self.tell_waiter(&mut state);
+    }
+
+    fn abort(&self, id: JobId) {
+        let mut state = self.state();
+        let removed = state.lines.remove(id);
+        self.work.notify_one(); // the next in line may be ready
+        drop(state);
+        if let Some(entry) = removed {
+            self.end(entry, Some(Error::Aborted));
+        }
+    }
+
+    fn abandon(&self, owner: Owner) {
+        let mut state = self.state();
+        let removed = state.lines.remove_all(owner);
+        self.work.notify_all();
+        while state.lines.is_running(owner) {
+            state = self.finished.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        removed.into_iter().for_each(|entry| self.end(entry, None));
+    }
+
+    /// Ends a job that was taken out of its line.
+    fn end(&self, entry: Entry, error: Option<Error>) {
+        self.disarm(entry.waiting.armed);
+        if let (Some(mut job), Some(error)) = (entry.job, error) {
+            job.fail(error);
+        }
+    }
+
+    /// Without a worker and the waiter nothing goes on: the first job starts both.
+    fn start_threads(&'static self, state: &mut State) -> io::Result<()> {
+        if state.waiter.is_none() {
+            thread::Builder::new().name("pipestate-wait".into()).spawn(|| self.wait())?;
+            state.waiter = Some(Instant::now());
+        }
+        if state.workers == 0 {
+            thread::Builder::new().name("pipestate".into()).spawn(|| self.work())?;
+            state.workers = 1;
+        }
+        Ok(())
+    }
+
+    /// Starts another worker when the idle ones have their hands full; one that cannot be started is not needed.
+    fn start_worker(&'static self, state: &mut State) {
+        let most = thread::available_parallelism().map_or(FEWEST_WORKERS, |cores| cores.get());
+        let most = most.clamp(FEWEST_WORKERS, MOST_WORKERS);
+        if state.lines.ready() > state.idle && state.workers < most {
+            let started = thread::Builder::new().name("pipestate".into()).spawn(|| self.work());
+            state.workers += usize::from(started.is_ok());
+        }
+    }
+
+    /// The life of a worker.
+    fn work(&self) {
+        let mut state = self.state();
+        loop {
+            let Some(mut turn) = state.lines.begin() else {
+                state.idle += 1;
+                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.idle -= 1;
+                continue;
+            };
+            drop(state);
+            let busy = self.attempt(&mut turn);
+            if busy.is_none() {
+                self.disarm(turn.waiting.armed.take());
+            }
+            state = self.state();
+            match busy {
+                None => drop(state.lines.finish(&turn.line)),
+                Some((wake, holder)) => {
+                    state.lines.park(turn, wake, holder);
+                    self.tell_waiter(&mut state);
+                }
+            }
+            self.finished.notify_all();
+        }
+    }
+
+    /// Attempts the head of a line. `None` when it is settled, else when to look again and who has the lock.
+    fn attempt(&self, turn: &mut Turn) -> Option<(Instant, Holder)> {
+        let stopped = turn.stopped.clone();
+        let interrupted = || stopped.load(Ordering::SeqCst).then_some(Error::Aborted);
+        loop {
+            if let Some(error) = interrupted() {
+                turn.job.fail(error);
+                return None;
+            }
+            let busy = turn.job.attempt(&interrupted)?;
+            let now = Instant::now();
+            let since = *turn.waiting.since.get_or_insert(now);
+            let Some(left) = turn.window.as_ref().map_or(Some(Duration::MAX), Window::left) else {
+                let window = turn.window.as_ref().expect("what has run out is there");
+                turn.job.fail(window.ran_out(busy.holder));
+                return None;
+            };
+            let nap = lock::nap(now - since);
+            if nap.is_none() && turn.waiting.armed.is_none() {
+                turn.waiting.armed = self.arm(turn);
+                if turn.waiting.armed.is_some() {
+                    continue; // the lock may have changed before the watch was there: look again first
+                }
+            }
+            return Some((now + nap.unwrap_or(busy.poll).min(left), busy.holder));
+        }
+    }
+
+    fn watched(&self) -> MutexGuard<'_, HashMap<WatchId, Vec<Arc<Line>>>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the waiter woken when the lock that `turn` waits for changes.
+    fn arm(&self, turn: &Turn) -> Option<Armed> {
+        let place = turn.job.place()?;
+        // Held from before the watch is there until it can be found, so that the waiter finds it.
+        let mut watched = self.watched();
+        let watch = self.watch.add(&place.folder, &place.lock_name)?;
+        watched.entry(watch).or_default().push(turn.line.clone());
+        Some(Armed { watch, line: turn.line.clone() })
+    }
+
+    fn disarm(&self, armed: Option<Armed>) {
+        let Some(Armed { watch, line }) = armed else { return };
+        let mut watched = self.watched();
+        if let Some(lines) = watched.get_mut(&watch) {
+            lines.retain(|other| *other != line);
+            if !lines.is_empty() {
+                return; // another line waits for the same lock: two spellings of one file
+            }
+            watched.remove(&watch);
+        }
+        self.watch.remove(watch);
+    }
+
+    /// Wakes the waiter if it would sleep past the next timer.
+    fn tell_waiter(&self, state: &mut State) {
+        if let Some(next) = state.lines.next_timer()
+            && state.waiter.is_none_or(|until| next < until)
+        {
+            state.waiter = Some(next);
+            self.watch.ring();
+        }
+    }
+
+    /// The life of the waiter.
+    fn wait(&'static self) {
+        let longest = if self.watch.has_bell() { IDLE } else { DEAF };
+        let mut changed = Vec::new();
+        loop {
+            let lines: Vec<Arc<Line>> = {
+                let mut watched = self.watched();
+                changed.iter().filter_map(|id| watched.remove(id)).flatten().collect()
+            };
+            let mut state = self.state();
+            let now = Instant::now();
+            lines.iter().for_each(|line| state.lines.ring(line));
+            let ran_out = state.lines.run_timers(now);
+            let until = state.lines.next_timer().unwrap_or(now + longest).min(now + longest);
+            state.waiter = Some(until);
+            if state.lines.ready() > 0 {
+                self.work.notify_all();
+                self.start_worker(&mut state);
+            }
+            drop(state);
+            for (entry, error) in ran_out {
+                self.end(entry, Some(error));
+            }
+            changed = self.watch.sleep(until.saturating_duration_since(Instant::now()));
+        }
+    }
+}

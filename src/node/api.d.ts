@@ -1,0 +1,286 @@
+// The types of pipestate. What stands in front of "Options and results" is src/node/api.d.ts, the rest is printed by
+// the build from the comments in src/node/convert.rs: change it there and run `npm run build`.
+
+/**
+ * A state file: a path, a path as bytes where it may not be UTF-8, or a `file:` URL. A relative path starts at the
+ * working directory. Symbolic links are followed: all spellings of one file share one lock.
+ */
+export type StateFile = string | Uint8Array | URL
+
+/**
+ * What is to be changed: an object, or JSON as a string or as UTF-8 bytes.
+ *
+ * An object goes through `JSON.stringify`, so keys with the value `undefined` are left out and numbers are doubles.
+ * Give text to write numbers beyond 2^53 digit by digit, or what `JSON.stringify` cannot write.
+ *
+ * Objects merge into the state key by key, to any depth; any other value replaces what stood there. An object whose keys
+ * are all array indexes, merged onto an array, merges element by element (index = length appends). Nothing else in the
+ * file changes by a byte.
+ */
+export type StatePatch = object | string | Uint8Array
+
+/** A state document, parsed. pipestate checks only that it is a JSON object; narrow it to a type of your own. */
+export type State = Record<string, any>
+
+/** A state file as it was read. */
+export interface StateSnapshot<T = State> {
+  /** The document, parsed by `JSON.parse`; `{}` for a file that does not exist. */
+  state: T
+  /** The text of the file, with everything that `JSON.parse` loses; `''` for a file that does not exist. */
+  text: string
+  /** The revision of the file, for `ifMatch`; `'none'` for a file that does not exist. */
+  rev: string
+}
+
+/**
+ * Reads a state file. Takes no lock and waits for nobody: a reader sees the document before a write or after it, whole.
+ *
+ * A file that does not exist is an empty document: `{ state: {}, text: '', rev: 'none' }`.
+ *
+ * The file is read and checked off the event loop; parsing it happens on it, as `JSON.parse` does.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_CORRUPT`, `ERR_PIPESTATE_IO`
+ * @example
+ * const { state, rev } = await readState('agent-state.json')
+ * await writeState('agent-state.json', { attempt: state.attempt + 1 }, { ifMatch: rev })
+ */
+export declare function readState<T = State>(file: StateFile): Promise<StateSnapshot<T>>
+
+/** {@link readState}, done before it returns. */
+export declare function readStateSync<T = State>(file: StateFile): StateSnapshot<T>
+
+/**
+ * Merges a patch into a state file, or replaces the document, under the file's lock.
+ *
+ * When the promise resolves the new state is in place, and unless `durability` is `'fast'` it outlives a power cut. If the
+ * process dies on the way, the file has the old content or the new, whole, and the next writer goes on within a second.
+ * A file that does not exist is created, with its folders.
+ *
+ * Calls for one path take effect in the order in which they are made, also if nobody awaits them. A wait for the lock
+ * occupies no thread, and no call blocks the event loop.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_INVALID`, `ERR_PIPESTATE_REFUSED`, `ERR_PIPESTATE_LOCK_TIMEOUT`,
+ * `ERR_PIPESTATE_LOCK_LOST`, `ERR_PIPESTATE_IO`, `ERR_PIPESTATE_CORRUPT`, `ERR_PIPESTATE_CONFLICT`; the reason of
+ * `options.signal`
+ * @example
+ * await writeState('agent-state.json', { currentPhase: 4, phases: { 4: { status: 'running' } } })
+ */
+export declare function writeState(file: StateFile, patch: StatePatch, options?: WriteOptions): Promise<WriteResult>
+
+/**
+ * {@link writeState}, done before it returns. While it waits for the lock, nothing else runs on this thread, and so
+ * neither can a lock be released that this thread holds: it would wait for itself until the window has run out.
+ */
+export declare function writeStateSync(file: StateFile, patch: StatePatch, options?: WriteSyncOptions): WriteResult
+
+/**
+ * Judges whether a state is safe to resume from. A bad state is an answer, not an exception: also a file that is missing
+ * or does not parse is told of by the report.
+ *
+ * @example
+ * const { ok, findings } = await validateState('agent-state.json')
+ * if (!ok) throw new Error(findings.map(({ message }) => message).join('\n'))
+ */
+export declare function validateState(file: StateFile, options?: ValidateOptions): Promise<StateReport>
+
+/** {@link validateState}, done before it returns. */
+export declare function validateStateSync(file: StateFile, options?: ValidateOptions): StateReport
+
+/**
+ * Reads a state, asks `fn` what to change, and writes that, all under one lock: nobody can write in between.
+ *
+ * `fn` gets the state and how it was read, and returns a patch, or `undefined` or `null` to write nothing; it may be async.
+ * What it throws is thrown here, and nothing is written. If another tool removes the lock meanwhile, nothing is written
+ * either, and all of it, `fn` included, is done again as long as the window lasts: let it depend on its arguments only.
+ *
+ * @param options those of {@link writeState}; the window is for the lock, not for the time that `fn` takes
+ * @throws {PipestateError} as {@link writeState} does
+ * @example
+ * await updateState('agent-state.json', (state) => ({ attempt: (state.attempt ?? 0) + 1 }))
+ */
+export declare function updateState<T = State>(
+  file: StateFile,
+  fn: (state: T, read: { text: string; rev: string }) => MaybePatch | PromiseLike<MaybePatch>,
+  options?: WriteOptions,
+): Promise<WriteResult>
+
+/** {@link updateState}, done before it returns; `fn` must not be async. */
+export declare function updateStateSync<T = State>(
+  file: StateFile,
+  fn: (state: T, read: { text: string; rev: string }) => MaybePatch,
+  options?: WriteSyncOptions,
+): WriteResult
+
+/** A patch, or nothing to write. */
+export type MaybePatch = StatePatch | undefined | null | void
+
+/**
+ * Takes the lock of a state file and holds it, over as many reads and writes as you like. The file need not exist; its folder
+ * is made.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_LOCK_TIMEOUT`, `ERR_PIPESTATE_IO`; the reason of `options.signal`
+ * @example
+ * await using lock = await lockState('agent-state.json')   // or: try { … } finally { await lock.release() }
+ * const { state } = await lock.read()
+ * if (state.status !== 'paused') await lock.write({ status: 'running' })
+ */
+export declare function lockState(file: StateFile, options?: LockOptions): Promise<StateLock>
+
+/** {@link lockState}, done before it returns. While it waits for the lock, nothing else runs on this thread. */
+export declare function lockStateSync(file: StateFile, options?: LockSyncOptions): StateLock
+
+/**
+ * The lock of a state file, from {@link lockState}. All other writers wait until it is released.
+ *
+ * It is released by `release`, by the end of its `using` block, and with its worker or process, however that ends; as a
+ * last resort also when it is garbage collected. Its asynchronous calls take effect in the order in which they are made.
+ */
+export declare class StateLock {
+  private constructor()
+  /** The real path of the state file: absolute, without symbolic links. What is not UTF-8 in it stands as U+FFFD. */
+  readonly path: string
+  /** How long the lock was waited for, in milliseconds. */
+  readonly waitedMs: number
+  /**
+   * Reads the state file; see {@link readState}.
+   *
+   * @throws {PipestateError} `ERR_PIPESTATE_CORRUPT`, `ERR_PIPESTATE_IO`
+   * @throws {TypeError} after the lock was released
+   */
+  read<T = State>(): Promise<StateSnapshot<T>>
+  /** {@link StateLock.read}, done before it returns. */
+  readSync<T = State>(): StateSnapshot<T>
+  /**
+   * Writes the state file; see {@link writeState}.
+   *
+   * @throws {PipestateError} those of {@link writeState}, but for a timeout. `ERR_PIPESTATE_LOCK_LOST` when another tool has
+   * removed the lock: nothing was written, and what was read under it may be outdated. Take a new one and start over.
+   * @throws {TypeError} after the lock was released
+   */
+  write(patch: StatePatch, options?: PatchOptions): Promise<WriteResult>
+  /** {@link StateLock.write}, done before it returns. */
+  writeSync(patch: StatePatch, options?: PatchOptions): WriteResult
+  /** Releases the lock. Doing so again does nothing. */
+  release(): Promise<void>
+  /** {@link StateLock.release}, done before it returns. */
+  releaseSync(): void
+  [Symbol.asyncDispose](): Promise<void>
+  [Symbol.dispose](): void
+}
+
+/** How {@link StateLock.write} writes: {@link writeState}'s options without those of the wait. */
+export type PatchOptions = Omit<WriteSyncOptions, 'lockTimeoutMs'>
+
+/** How {@link writeState} and {@link updateState} write. */
+export interface WriteOptions extends WriteSyncOptions {
+  /**
+   * Ends the wait: the promise is rejected with the signal's reason, and nothing was written. A write that can no longer be
+   * stopped is done as if nothing had been said.
+   */
+  signal?: AbortSignal
+}
+
+/** How {@link lockState} waits. */
+export interface LockOptions extends LockSyncOptions {
+  /** Ends the wait: the promise is rejected with the signal's reason. */
+  signal?: AbortSignal
+}
+
+/** What {@link validateState} found out; `pipestate validate --json` prints the same, without `exitCode`. */
+export interface StateReport {
+  /** Whether the state is safe to resume from: no errors, and with `strict` no warnings. */
+  ok: boolean
+  /** The file as the caller named it. What is not UTF-8 in it stands as U+FFFD. */
+  path: string
+  /** As which kind it was judged; `'unknown'` for what is neither, of which only the JSON is judged. */
+  kind: 'agent' | 'pipeline' | 'unknown'
+  /** The revision that was judged: `'none'` for a file that does not exist, `null` for one that cannot be read. */
+  rev: string | null
+  /** All that was found, errors first. */
+  findings: Finding[]
+  /** 0 safe, 1 not safe, 3 missing, unreadable or corrupt. */
+  exitCode: 0 | 1 | 3
+}
+
+/** One thing that {@link validateState} found. */
+export interface Finding {
+  /** An error makes a resume unsafe; a warning does so only with `strict`; an info never. */
+  severity: 'error' | 'warning' | 'info'
+  /** What it is, in kebab case; stable, for programs. */
+  code: string
+  /** RFC 6901 pointer of the field that it is about; `''` for the whole document. */
+  pointer: string
+  /** What is wrong, for people. */
+  message: string
+}
+
+/**
+ * Why a call did not do what it was asked. `message` is one line that says what failed, on what, why, and what to do.
+ *
+ * Wrong arguments are a `TypeError` instead, with the code `ERR_PIPESTATE_USAGE` and the exit code 64.
+ */
+export declare class PipestateError extends Error {
+  private constructor()
+  name: 'PipestateError'
+  /** What went wrong. */
+  code: PipestateErrorCode
+  /** The exit code that the command line has for it. */
+  exitCode: 1 | 2 | 3 | 4 | 70
+  /** The state file, as the caller named it; absent where the error is about the patch alone. */
+  path?: string
+  /** RFC 6901 pointer of the field that was refused. */
+  pointer?: string
+  /** Who has the lock, of `ERR_PIPESTATE_LOCK_TIMEOUT`. */
+  holder?: LockHolder
+  /** The system call that failed, of `ERR_PIPESTATE_IO`. */
+  syscall?: string
+  /** The system's error number, negative as in Node's own errors: `util.getSystemErrorName(errno)` names it. */
+  errno?: number
+  /** The line of the JSON text in which the error is, from 1; of `ERR_PIPESTATE_INVALID`. */
+  line?: number
+  /** The column in that line, in characters, from 1. */
+  column?: number
+  /** The offset of the error in the text, in bytes, from 0. */
+  offset?: number
+  /** The revision of the file now, of `ERR_PIPESTATE_CONFLICT`. */
+  rev?: string
+}
+
+/**
+ * - `ERR_PIPESTATE_INVALID`: the patch is not JSON, or no object
+ * - `ERR_PIPESTATE_REFUSED`: a rule forbids this change; `pointer` names the field
+ * - `ERR_PIPESTATE_LOCK_TIMEOUT`: another writer had the lock for the whole window; `holder` says who. Retry once, then halt
+ * - `ERR_PIPESTATE_LOCK_LOST`: another tool removed the lock; nothing was written
+ * - `ERR_PIPESTATE_IO`: the system refused something; `syscall` and `errno` say what. Nothing was written, unless the message
+ *   says "written, not known to be durable"
+ * - `ERR_PIPESTATE_CORRUPT`: the state file is not a JSON object. Its bytes are kept; `replace` writes over it
+ * - `ERR_PIPESTATE_CONFLICT`: the revision is not that of `ifMatch`; `rev` is the one of the file. Read again and decide again
+ * - `ERR_PIPESTATE_BUG`: a defect of pipestate
+ */
+export type PipestateErrorCode =
+  | 'ERR_PIPESTATE_INVALID'
+  | 'ERR_PIPESTATE_REFUSED'
+  | 'ERR_PIPESTATE_LOCK_TIMEOUT'
+  | 'ERR_PIPESTATE_LOCK_LOST'
+  | 'ERR_PIPESTATE_IO'
+  | 'ERR_PIPESTATE_CORRUPT'
+  | 'ERR_PIPESTATE_CONFLICT'
+  | 'ERR_PIPESTATE_BUG'
+
+/** Who has a lock, and whether they live. */
+export interface LockHolder {
+  /** Process id, as the holder sees it; `null` when the lock names nobody. */
+  pid: number | null
+  /** The program that took the lock; `null` when it did not say. */
+  program: string | null
+  /** The host that it runs on; `null` when it did not say. */
+  host: string | null
+  /** How old the lock is, in milliseconds; `null` when its time lies in the future. */
+  ageMs: number | null
+  /** Whether the holder is taken to be alive. */
+  alive: boolean
+  /** Why. */
+  why: string
+}
+
+// ---- Options and results ----

@@ -1,0 +1,272 @@
+//! What crosses into JavaScript and back. The comments on the objects are for its readers: the build prints them into
+//! `index.d.ts`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use napi::bindgen_prelude::{Either, External, Object, ToNapiValue, Uint8Array};
+use napi::{Env, JsValue, sys};
+use napi_derive::napi;
+
+use super::held::Held;
+use crate::atomic::Durability;
+use crate::cli;
+use crate::error::Error;
+use crate::lock;
+use crate::merge::Nulls;
+use crate::update::{self, Mode, Snapshot, Written};
+use crate::validate::{self, Kind, Report};
+
+/// A path: a string, or bytes where it may not be UTF-8.
+pub type File = Either<String, Uint8Array>;
+/// JSON text.
+pub type Text = Either<String, Uint8Array>;
+
+/// V8 has no longer strings.
+const LONGEST_STRING: usize = (1 << 29) - 24;
+
+/// How `writeStateSync` writes.
+#[napi(object, object_to_js = false)]
+#[derive(Default)]
+pub struct WriteSyncOptions {
+    /// Store the patch as the whole document instead of merging it. The only way to write over a file that does not
+    /// parse.
+    ///
+    /// @default false
+    pub replace: Option<bool>,
+    /// What a `null` in the patch does: it is stored as a value, or it deletes the key. `'delete'` merges by RFC 7396
+    /// to the letter, so a patch replaces arrays as a whole.
+    ///
+    /// @default 'store'
+    #[napi(ts_type = "'store' | 'delete'")]
+    pub nulls: Option<String>,
+    /// Write only if the file still has this revision, checked under the lock; `'none'` writes only if there is no
+    /// file. Otherwise nothing is written and the call fails with `ERR_PIPESTATE_CONFLICT`.
+    pub if_match: Option<String>,
+    /// `'durable'` syncs the file and its folder, so that an acknowledged write outlives a power cut. `'fast'` leaves
+    /// that out; the file is whole either way.
+    ///
+    /// @default 'durable'
+    #[napi(ts_type = "'durable' | 'fast'")]
+    pub durability: Option<String>,
+    /// How long to wait for the lock, in milliseconds. 0 tries once, `Infinity` waits without end.
+    ///
+    /// @default the environment variable `PIPESTATE_LOCK_TIMEOUT_MS`, else 10000
+    pub lock_timeout_ms: Option<f64>,
+}
+
+/// How `lockStateSync` waits.
+#[napi(object, object_to_js = false)]
+#[derive(Default)]
+pub struct LockSyncOptions {
+    /// How long to wait for the lock, in milliseconds. 0 tries once, `Infinity` waits without end.
+    ///
+    /// @default the environment variable `PIPESTATE_LOCK_TIMEOUT_MS`, else 10000
+    pub lock_timeout_ms: Option<f64>,
+}
+
+/// What `validateState` asks of a state.
+#[napi(object, object_to_js = false)]
+#[derive(Default)]
+pub struct ValidateOptions {
+    /// Which rules apply; `'auto'` finds out by file name and keys.
+    ///
+    /// @default 'auto'
+    #[napi(ts_type = "'auto' | 'agent' | 'pipeline'")]
+    pub kind: Option<String>,
+    /// The highest phase of the host's phase list.
+    ///
+    /// @default 7
+    pub max_phase: Option<u32>,
+    /// Whether warnings fail too.
+    ///
+    /// @default false
+    pub strict: Option<bool>,
+}
+
+/// What a write did.
+#[napi(object, object_from_js = false)]
+pub struct WriteResult {
+    /// The revision of the file now.
+    pub rev: String,
+    /// Whether a byte of the file changed. A write that would change none touches nothing.
+    pub changed: bool,
+    /// Whether the file is new.
+    pub created: bool,
+    /// The real path of the file: absolute, without symbolic links. What is not UTF-8 in it stands as U+FFFD.
+    pub path: String,
+    /// How long the lock was waited for, in milliseconds.
+    pub waited_ms: u32,
+    /// What went wrong after the write without making it a failure; absent when nothing did.
+    pub warnings: Option<Vec<String>>,
+}
+
+impl WriteSyncOptions {
+    /// As the core has them.
+    pub fn parse(self) -> Result<update::WriteOptions, Error> {
+        let nulls = match self.nulls.as_deref() {
+            None | Some("store") => Nulls::Store,
+            Some("delete") => Nulls::Delete,
+            Some(_) => return Err(Error::Usage("options.nulls must be 'store' or 'delete'".into())),
+        };
+        Ok(update::WriteOptions {
+            mode: if self.replace == Some(true) { Mode::Replace } else { Mode::Merge(nulls) },
+            if_match: self.if_match,
+            durability: match self.durability.as_deref() {
+                None | Some("durable") => Durability::Durable,
+                Some("fast") => Durability::Fast,
+                Some(_) => return Err(Error::Usage("options.durability must be 'durable' or 'fast'".into())),
+            },
+            lock_timeout: window(self.lock_timeout_ms)?,
+        })
+    }
+}
+
+impl ValidateOptions {
+    /// As the core has them.
+    pub fn parse(self) -> Result<validate::Options, Error> {
+        let kind = match self.kind.as_deref() {
+            None | Some("auto") => None,
+            Some("agent") => Some(Kind::Agent),
+            Some("pipeline") => Some(Kind::Pipeline),
+            Some(_) => return Err(Error::Usage("options.kind must be 'auto', 'agent' or 'pipeline'".into())),
+        };
+        let max_phase = self.max_phase.unwrap_or(validate::DEFAULT_MAX_PHASE);
+        Ok(validate::Options { kind, max_phase, strict: self.strict == Some(true) })
+    }
+}
+
+/// The acquire window of `milliseconds`; what no clock can count to has no end.
+pub fn window(milliseconds: Option<f64>) -> Result<Duration, Error> {
+    let asked = milliseconds.map(|ms| Duration::try_from_secs_f64(ms / 1000.0).unwrap_or(Duration::MAX));
+    lock::window(asked)
+}
+
+/// The path that `file` is.
+pub fn path(file: File) -> Result<PathBuf, Error> {
+    let bytes = bytes(file);
+    if bytes.contains(&0) {
+        return Err(Error::Usage("the path of the state file has a NUL byte in it".into()));
+    }
+    path_of_bytes(bytes)
+}
+
+#[cfg(unix)]
+fn path_of_bytes(bytes: Vec<u8>) -> Result<PathBuf, Error> {
+    use std::os::unix::ffi::OsStringExt;
+    Ok(std::ffi::OsString::from_vec(bytes).into())
+}
+
+#[cfg(not(unix))]
+fn path_of_bytes(bytes: Vec<u8>) -> Result<PathBuf, Error> {
+    let path = String::from_utf8(bytes)
+        .map_err(|_| Error::Usage("the path of the state file is not UTF-8".into()))?;
+    Ok(path.into())
+}
+
+/// A copy of what JavaScript may change at any time.
+pub fn bytes(text: Text) -> Vec<u8> {
+    match text {
+        Either::A(text) => text.into_bytes(),
+        Either::B(bytes) => bytes.to_vec(),
+    }
+}
+
+/// What a call came to.
+pub enum Value {
+    /// Nothing to tell.
+    Done,
+    /// A state file.
+    Snapshot {
+        /// The document.
+        text: String,
+        /// Its revision.
+        rev: String,
+    },
+    /// What a write did.
+    Written(WriteResult),
+    /// A lock.
+    Lock {
+        /// The lock itself.
+        held: Arc<Held>,
+        /// The state file.
+        path: PathBuf,
+        /// How long the lock was waited for.
+        waited: Duration,
+        /// How much of the window is left.
+        left: Duration,
+    },
+    /// A verdict on a state file.
+    Report(Report),
+}
+
+impl From<Written> for Value {
+    fn from(written: Written) -> Value {
+        Value::Written(WriteResult {
+            rev: written.rev,
+            changed: written.changed,
+            created: written.created,
+            path: written.place.real_path().to_string_lossy().into_owned(),
+            waited_ms: milliseconds(written.waited),
+            warnings: Some(written.warnings).filter(|warnings| !warnings.is_empty()),
+        })
+    }
+}
+
+impl Value {
+    /// The document in what was read from `path`; a missing file is an empty one (M5).
+    pub fn document(snapshot: Snapshot, path: &std::path::Path) -> Result<Value, Error> {
+        let rev = snapshot.rev.clone();
+        if snapshot.facts.is_none() {
+            return Ok(Value::Snapshot { text: String::new(), rev });
+        }
+        let text = snapshot.document(path)?.into_text();
+        if text.len() > LONGEST_STRING {
+            let source = std::io::ErrorKind::FileTooLarge;
+            return Err(Error::io(path, "hand the document to JavaScript as a string", "read", source));
+        }
+        let text = String::from_utf8(text).expect("a document is UTF-8");
+        Ok(Value::Snapshot { text, rev })
+    }
+}
+
+fn milliseconds(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
+
+/// A value or a failure, as `index.js` takes it: `{ value }` or `{ failure }`, the failure as the JSON that `--json`
+/// prints.
+pub struct Settled(pub Result<Value, Error>);
+
+impl ToNapiValue for Settled {
+    unsafe fn to_napi_value(env: sys::napi_env, Settled(result): Settled) -> napi::Result<sys::napi_value> {
+        let env = Env::from_raw(env);
+        let mut object = Object::new(&env)?;
+        match result {
+            Err(error) => object.set("failure", cli::error_object(&error).to_string())?,
+            Ok(Value::Done) => {}
+            Ok(Value::Written(result)) => object.set("value", result)?,
+            Ok(Value::Snapshot { text, rev }) => {
+                let mut value = Object::new(&env)?;
+                value.set("text", text)?;
+                value.set("rev", rev)?;
+                object.set("value", value)?;
+            }
+            Ok(Value::Lock { held, path, waited, left }) => {
+                let mut value = Object::new(&env)?;
+                value.set("handle", External::new(held))?;
+                value.set("path", path.to_string_lossy().into_owned())?;
+                value.set("waitedMs", milliseconds(waited))?;
+                value.set("leftMs", left.as_secs_f64() * 1000.0)?;
+                object.set("value", value)?;
+            }
+            Ok(Value::Report(report)) => {
+                let mut value = serde_json::to_value(&report).expect("a report is JSON");
+                value["exitCode"] = report.exit_code().into();
+                object.set("value", value.to_string())?;
+            }
+        }
+        Ok(object.raw())
+    }
+}

@@ -1,0 +1,152 @@
+//! What one loading of `index.js` has open, and its end.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+use napi::bindgen_prelude::{Either, FnArgs, Function};
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use napi::{Env, Status, sys};
+
+use super::convert::{Settled, Value};
+use super::held::Held;
+use crate::engine::{self, Acquired, Job, Owner};
+use crate::error::Error;
+use crate::update::Written;
+
+/// Calls `settle(id, outcome)` in JavaScript, from any thread.
+type Settle = ThreadsafeFunction<(i64, Settled), (), FnArgs<(i64, Settled)>, Status, false, true>;
+
+/// One loading of `index.js`: it belongs to one environment of Node, the main thread's or a worker's.
+pub struct Session {
+    owner: Owner,
+    /// Who writes, as others read it in the lock.
+    pub program: Arc<str>,
+    held: Mutex<Vec<Weak<Held>>>,
+    settle: Settle,
+}
+
+/// What became of a call that was to be done now, or the id of one that will be told of later.
+pub type Outcome = Either<Settled, i64>;
+
+impl Session {
+    /// Opens a session, which ends with its environment or with the process.
+    pub fn open(
+        env: &Env,
+        program: String,
+        settle: Function<FnArgs<(i64, Settled)>, ()>,
+    ) -> napi::Result<Arc<Session>> {
+        let settle = settle
+            .build_threadsafe_function::<(i64, Settled)>()
+            .weak::<true>()
+            .build_callback(|context| Ok(context.value.into()))?;
+        let owner = engine::new_owner();
+        let session = Arc::new(Session { owner, program: program.into(), held: Mutex::default(), settle });
+        env.add_env_cleanup_hook(session.clone(), |session| session.end())?;
+        end_with_process(&session);
+        Ok(session)
+    }
+
+    /// Whether pending jobs keep the process alive.
+    pub fn keep_alive(&self, env: &Env, keep: bool) {
+        let change =
+            if keep { sys::napi_ref_threadsafe_function } else { sys::napi_unref_threadsafe_function };
+        // SAFETY: both are alive, and this is the environment's thread. It fails only when they are not.
+        unsafe { change(env.raw(), self.settle.raw()) };
+    }
+
+    /// Does the job that `prepare` gives: now, on this thread, or by the engine.
+    pub fn run<J>(self: &Arc<Session>, now: bool, prepare: impl FnOnce() -> Result<J, Error>) -> Outcome
+    where
+        J: Job<Output: IntoValue>,
+    {
+        if now {
+            let result = caught(|| prepare()?.wait(&|| None));
+            return Either::A(Settled(result.map(|output| output.into_value(self))));
+        }
+        let id = engine::new_job();
+        let session = self.clone();
+        let settle = move |result: Result<J::Output, Error>| {
+            let settled = Settled(result.map(|output| output.into_value(&session)));
+            // It fails when the environment has ended: then nobody waits, and what was settled goes.
+            session.settle.call((id.0 as i64, settled), ThreadsafeFunctionCallMode::NonBlocking);
+        };
+        match caught(prepare) {
+            Ok(job) => engine::submit(self.owner, id, job, settle),
+            Err(error) => settle(Err(error)),
+        }
+        Either::B(id.0 as i64)
+    }
+
+    fn hold(&self, Acquired { lock, waited, left }: Acquired) -> Value {
+        let path = lock.place().real_path();
+        let held = Arc::new(Held::new(lock));
+        let mut all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|held| held.strong_count() > 0);
+        all.push(Arc::downgrade(&held));
+        Value::Lock { held, path, waited, left }
+    }
+
+    /// Ends what is open: the environment does, or the process.
+    fn end(&self) {
+        engine::abandon(self.owner);
+        let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
+        for held in held.iter().filter_map(Weak::upgrade) {
+            let _ = held.release(); // nobody is left to tell; the next writer takes it over
+        }
+    }
+}
+
+/// All sessions that may have to be ended by [`end_all`].
+static OPEN: LazyLock<Mutex<Vec<Weak<Session>>>> = LazyLock::new(Mutex::default);
+
+/// `process.exit()` does not end the main thread's environment; so the process itself is asked to run [`end_all`] after
+/// the last JavaScript.
+fn end_with_process(session: &Arc<Session>) {
+    static ASKED: std::sync::Once = std::sync::Once::new();
+    ASKED.call_once(|| {
+        // SAFETY: the function takes nothing, and napi keeps this image loaded for as long as the process lives.
+        unsafe { atexit(end_all) };
+    });
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.retain(|session| session.strong_count() > 0);
+    open.push(Arc::downgrade(session));
+}
+
+extern "C" fn end_all() {
+    let open = std::mem::take(&mut *OPEN.lock().unwrap_or_else(PoisonError::into_inner));
+    open.iter().filter_map(Weak::upgrade).for_each(|session| session.end());
+}
+
+unsafe extern "C" {
+    fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
+}
+
+/// What a job comes to, on its way to JavaScript.
+pub trait IntoValue {
+    /// What JavaScript gets.
+    fn into_value(self, session: &Session) -> Value;
+}
+
+impl IntoValue for Value {
+    fn into_value(self, _: &Session) -> Value {
+        self
+    }
+}
+
+impl IntoValue for Written {
+    fn into_value(self, _: &Session) -> Value {
+        self.into()
+    }
+}
+
+impl IntoValue for Acquired {
+    fn into_value(self, session: &Session) -> Value {
+        session.hold(self)
+    }
+}
+
+/// A panic must not cross into Node, which would end the process.
+fn caught<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|panic| Err(Error::Bug(engine::describe_panic(&*panic))))
+}
