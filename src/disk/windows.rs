@@ -293,13 +293,12 @@ impl Kind {
 const NAME_SURROGATE: u32 = 0x2000_0000;
 
 fn file_id(file: &File, information: &BY_HANDLE_FILE_INFORMATION) -> FileId {
-    match native::wide_id(file) {
-        // ReFS fills all of them; on NTFS the upper half is zero.
-        Ok((volume, number)) => FileId { device: volume ^ (number >> 64) as u64, inode: number as u64 },
-        Err(_) => FileId {
-            device: information.dwVolumeSerialNumber.into(),
-            inode: wide(information.nFileIndexHigh, information.nFileIndexLow),
-        },
+    let narrow = wide(information.nFileIndexHigh, information.nFileIndexLow);
+    // ReFS needs all 128 bits; on NTFS the upper half is zero, and FAT has no such number.
+    let number = native::wide_id(file).unwrap_or(narrow.into());
+    FileId {
+        device: u64::from(information.dwVolumeSerialNumber) ^ (number >> 64) as u64,
+        inode: number as u64,
     }
 }
 
@@ -414,4 +413,80 @@ pub fn too_many_links() -> io::Error {
 
 fn is(error: &io::Error, codes: &[u32]) -> bool {
     error.raw_os_error().is_some_and(|code| codes.contains(&(code as u32)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, Folder) {
+        let made = tempfile::tempdir().unwrap();
+        let folder = Folder::open_path(made.path()).unwrap();
+        (made, folder)
+    }
+
+    #[test]
+    fn kernel_lock_belongs_to_a_handle_and_its_copies() {
+        let (_made, folder) = folder();
+        let [first, second] =
+            [folder.create("a".as_ref(), 0).unwrap(), folder.open("a".as_ref(), Access::Read).unwrap()];
+        assert_eq!(try_kernel_lock(&first).unwrap(), KernelLock::Taken);
+        assert_eq!(try_kernel_lock(&second).unwrap(), KernelLock::Busy);
+        let copy = first.try_clone().unwrap();
+        drop(first);
+        assert_eq!(try_kernel_lock(&second).unwrap(), KernelLock::Busy);
+        drop(copy);
+        assert_eq!(try_kernel_lock(&second).unwrap(), KernelLock::Taken);
+        kernel_unlock(&second).unwrap();
+        assert_eq!(try_kernel_lock(&second).unwrap(), KernelLock::Taken);
+    }
+
+    #[test]
+    fn two_names_of_a_file_have_one_id() {
+        let (_made, folder) = folder();
+        let [file, other] = ["a", "b"].map(|name| folder.create(name.as_ref(), 0).unwrap());
+        folder.link("a".as_ref(), "c".as_ref()).unwrap();
+        let id = facts(&file).unwrap().id;
+        assert_eq!(folder.facts("c".as_ref()).unwrap().id, id);
+        assert_ne!(facts(&other).unwrap().id, id);
+        assert_eq!(facts(&file).unwrap().links, 2);
+        let error = folder.link("a".as_ref(), "b".as_ref()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(folder.create("b".as_ref(), 0).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_name_that_is_removed_or_replaced_is_free_at_once() {
+        let (_made, folder) = folder();
+        let file = folder.create("a".as_ref(), 0).unwrap();
+        write_all(&file, &[b"old", b"", b" text"]).unwrap();
+        folder.unlink("a".as_ref()).unwrap();
+        assert_eq!(folder.facts("a".as_ref()).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(folder.unlink("a".as_ref()).unwrap_err().kind(), io::ErrorKind::NotFound);
+        write_all(&folder.create("a".as_ref(), 0).unwrap(), &[b"new"]).unwrap();
+        assert_eq!(read_at_start(&file, 100).unwrap(), b"old text");
+        drop(folder.create("b".as_ref(), 0).unwrap());
+        folder.rename("a".as_ref(), "b".as_ref()).unwrap();
+        let renamed = folder.open("b".as_ref(), Access::Read).unwrap();
+        assert_eq!(read_at_start(&renamed, 100).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_file_is_read_and_written_while_it_is_locked() {
+        let (made, folder) = folder();
+        let file = folder.create("a".as_ref(), 0).unwrap();
+        assert_eq!(try_kernel_lock(&file).unwrap(), KernelLock::Taken);
+        let other = folder.open("a".as_ref(), Access::ReadWrite).unwrap();
+        write_at_start(&other, b"12345").unwrap();
+        truncate(&other, 3).unwrap();
+        assert_eq!(std::fs::read(made.path().join("a")).unwrap(), b"123");
+    }
+
+    #[test]
+    fn modified_is_told_by_the_clock_of_this_machine() {
+        let (_made, folder) = folder();
+        let before = SystemTime::now() - Duration::from_secs(2);
+        let modified = facts(&folder.create("a".as_ref(), 0).unwrap()).unwrap().modified;
+        assert!(modified >= before && modified <= SystemTime::now() + Duration::from_secs(2), "{modified:?}");
+    }
 }

@@ -291,6 +291,7 @@ mod tests {
     }
 
     /// Validates a state on a disk that has these files, and tells what was looked for.
+    #[cfg(unix)]
     fn on_disk(text: &str, files: &[&str]) -> (Vec<String>, Vec<String>) {
         let asked = RefCell::new(Vec::new());
         let exists = |path: &Path| {
@@ -355,6 +356,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
     fn files_that_are_no_list_of_paths_are_named() {
         assert_eq!(
             lines(

@@ -225,12 +225,12 @@ pub fn is_delete_pending(file: &File) -> io::Result<bool> {
     unsafe { query::<fs::FILE_STANDARD_INFO>(file, fs::FileStandardInfo).map(|info| info.DeletePending) }
 }
 
-/// Volume and 128-bit number of the file, where the file system has such numbers.
-pub fn wide_id(file: &File) -> io::Result<(u64, u128)> {
+/// The 128-bit number of the file in its volume, where the file system has such numbers.
+pub fn wide_id(file: &File) -> io::Result<u128> {
     // SAFETY: the structure belongs to the class.
     unsafe {
         query::<fs::FILE_ID_INFO>(file, fs::FileIdInfo)
-            .map(|info| (info.VolumeSerialNumber, u128::from_le_bytes(info.FileId.Identifier)))
+            .map(|info| u128::from_le_bytes(info.FileId.Identifier))
     }
 }
 
