@@ -6,7 +6,7 @@
 
 const { basename } = require('node:path');
 const { fileURLToPath } = require('node:url');
-const { isUint8Array } = require('node:util/types');
+const { isDate, isUint8Array } = require('node:util/types');
 const native = require('./native.js');
 
 const NOW = true;
@@ -57,8 +57,8 @@ function value(outcome, caller, signal) {
   throw error;
 }
 
-function report(outcome, caller) {
-  return JSON.parse(value(outcome, caller));
+function report(outcome, caller, signal) {
+  return JSON.parse(value(outcome, caller, signal));
 }
 
 function snapshot(outcome, caller) {
@@ -130,6 +130,9 @@ function escape(surrogate) {
 }
 
 const is = (type) => (option) => typeof option === type;
+const isPath = (option) => is('string')(option) || isUint8Array(option) || option instanceof URL;
+const isNewPhase = (phase) =>
+  is('string')(phase) || (is('string')(phase?.name) && (phase.agent === undefined || is('string')(phase.agent)));
 const OPTIONS = {
   replace: ['a boolean', is('boolean')],
   nulls: ["'store' or 'delete'", (option) => option === 'store' || option === 'delete'],
@@ -140,11 +143,31 @@ const OPTIONS = {
   kind: ["'auto', 'agent' or 'pipeline'", (option) => ['auto', 'agent', 'pipeline'].includes(option)],
   maxPhase: ['an integer, 0 or more', (option) => Number.isInteger(option) && option >= 0 && option < 2 ** 32],
   strict: ['a boolean', is('boolean')],
+  staleAfterMs: ['a number, 0 or more', (option) => typeof option === 'number' && option >= 0],
+  now: ['a valid Date or a string', (option) => is('string')(option) || (isDate(option) && !Number.isNaN(option.getTime()))],
+  workspaces: ['an array of paths', Array.isArray],
+  force: ['a boolean', is('boolean')],
+  name: ['a string', is('string')],
+  pattern: ['a string', is('string')],
+  tier: ['a string', is('string')],
+  layout: ["'data' or 'legacy'", (option) => option === 'data' || option === 'legacy'],
+  scopeRoot: ['a path', isPath],
+  phases: ['an array of names and of { name, agent }', (option) => Array.isArray(option) && option.every(isNewPhase)],
+  profile: ['a path', isPath],
+  workspace: ['a path', isPath],
+  runId: ["'uuid' or 'stamp'", (option) => option === 'uuid' || option === 'stamp'],
+  confirm: ['a boolean', is('boolean')],
+  home: ['a path or false', (option) => option === false || isPath(option)],
 };
-const PATCHING = ['replace', 'nulls', 'ifMatch', 'durability'];
+const PATCHING = ['replace', 'nulls', 'ifMatch', 'force', 'durability'];
 const LOCKING = ['lockTimeoutMs'];
 const WAITING = ['lockTimeoutMs', 'signal'];
 const VALIDATING = ['kind', 'maxPhase', 'strict'];
+const DECIDING = ['home', 'staleAfterMs', 'now'];
+const SCANNING = ['workspaces'];
+const STARTING = ['name', 'pattern', 'tier', 'layout', 'scopeRoot', 'phases', 'profile', 'workspace', 'runId', 'durability'];
+const RESUMING = ['tier', 'profile', 'confirm', 'staleAfterMs', 'now', 'durability'];
+const EDITING = ['durability'];
 
 /** The options that are given, checked; a name that is not known is an error, as a misspelt `ifMatch` would be ignored. */
 function toOptions(options, ...groups) {
@@ -184,6 +207,34 @@ function validateStateSync(file, options) {
   return report(native.validate(session, NOW, toFile(file), toOptions(options, VALIDATING)), validateStateSync);
 }
 
+/** The options of a decision, as the native half has them. */
+function toScan(options, ...groups) {
+  const { now, workspaces, home, ...checked } = toOptions(options, DECIDING, ...groups);
+  if (now !== undefined) checked.now = isDate(now) ? now.toISOString() : now;
+  if (workspaces !== undefined) checked.workspaces = workspaces.map(toFile);
+  if (home !== undefined) checked.home = home === false ? false : toFile(home);
+  return checked;
+}
+
+async function recover(file, options) {
+  const path = toFile(file);
+  const checked = toScan(options);
+  return report(await later(undefined, () => native.recover(session, LATER, path, checked)), recover);
+}
+
+function recoverSync(file, options) {
+  return report(native.recover(session, NOW, toFile(file), toScan(options)), recoverSync);
+}
+
+async function scanRuns(options) {
+  const checked = toScan(options, SCANNING);
+  return report(await later(undefined, () => native.scan(session, LATER, checked)), scanRuns);
+}
+
+function scanRunsSync(options) {
+  return report(native.scan(session, NOW, toScan(options, SCANNING)), scanRunsSync);
+}
+
 async function writeState(file, patch, options) {
   const path = toFile(file);
   const { signal, ...checked } = toOptions(options, PATCHING, WAITING);
@@ -195,6 +246,91 @@ function writeStateSync(file, patch, options) {
   const path = toFile(file);
   const checked = toOptions(options, PATCHING, LOCKING);
   return value(native.write(session, NOW, path, toText(patch), checked), writeStateSync);
+}
+
+// ---- pipelines ----
+
+/** Options with paths and times in them, as the native half has them; those of `required` must be there. */
+function toPipeline(options, required, ...groups) {
+  const { signal, ...checked } = toOptions(options, ...groups);
+  for (const name of required) {
+    if (checked[name] === undefined) throw wrong(`options.${name} must be ${OPTIONS[name][0]}`);
+  }
+  for (const name of ['scopeRoot', 'profile', 'workspace']) {
+    if (checked[name] !== undefined) checked[name] = toFile(checked[name]);
+  }
+  if (isDate(checked.now)) checked.now = checked.now.toISOString();
+  return { signal, checked };
+}
+
+const START = ['name', 'pattern', 'tier'];
+
+async function initPipeline(options) {
+  const { checked } = toPipeline(options, START, STARTING);
+  return report(await later(undefined, () => native.initPipeline(session, LATER, checked)), initPipeline);
+}
+
+function initPipelineSync(options) {
+  const { checked } = toPipeline(options, START, STARTING);
+  return report(native.initPipeline(session, NOW, checked), initPipelineSync);
+}
+
+async function resumePipeline(file, options) {
+  const path = toFile(file);
+  const { signal, checked } = toPipeline(options, ['tier'], RESUMING, WAITING);
+  const outcome = await later(signal, () => native.resumePipeline(session, LATER, path, checked));
+  return report(outcome, resumePipeline, signal);
+}
+
+function resumePipelineSync(file, options) {
+  const { checked } = toPipeline(options, ['tier'], RESUMING, LOCKING);
+  return report(native.resumePipeline(session, NOW, toFile(file), checked), resumePipelineSync);
+}
+
+function toPhase(phase) {
+  if (typeof phase === 'string' || Number.isSafeInteger(phase)) return String(phase);
+  throw wrong('phase must be an index, or the key of a phase');
+}
+
+const TRANSITION = {
+  status: is('string'),
+  outputs: (outputs) => outputs === undefined || (Array.isArray(outputs) && outputs.every(is('string'))),
+  error: (error) => error === undefined || typeof error === 'string',
+};
+
+function toTransition(transition) {
+  if (transition === null || typeof transition !== 'object') throw wrong('transition must be an object');
+  for (const name of Object.keys(transition)) {
+    if (!Object.hasOwn(TRANSITION, name)) throw wrong(`transition.${name} is none of ${Object.keys(TRANSITION).join(', ')}`);
+  }
+  for (const [name, accepts] of Object.entries(TRANSITION)) {
+    if (!accepts(transition[name])) throw wrong(`transition.${name} must be ${name === 'outputs' ? 'an array of strings' : 'a string'}`);
+  }
+  return transition;
+}
+
+async function setPipelinePhase(file, phase, transition, options) {
+  const [path, key, checkedStep] = [toFile(file), toPhase(phase), toTransition(transition)];
+  const { signal, checked } = toPipeline(options, [], EDITING, WAITING);
+  const outcome = await later(signal, () => native.setPhase(session, LATER, path, key, checkedStep, checked));
+  return report(outcome, setPipelinePhase, signal);
+}
+
+function setPipelinePhaseSync(file, phase, transition, options) {
+  const [path, key, checkedStep] = [toFile(file), toPhase(phase), toTransition(transition)];
+  const { checked } = toPipeline(options, [], EDITING, LOCKING);
+  return report(native.setPhase(session, NOW, path, key, checkedStep, checked), setPipelinePhaseSync);
+}
+
+async function finalizePipeline(file, options) {
+  const path = toFile(file);
+  const { signal, checked } = toPipeline(options, [], EDITING, WAITING);
+  return report(await later(signal, () => native.finalize(session, LATER, path, checked)), finalizePipeline, signal);
+}
+
+function finalizePipelineSync(file, options) {
+  const { checked } = toPipeline(options, [], EDITING, LOCKING);
+  return report(native.finalize(session, NOW, toFile(file), checked), finalizePipelineSync);
 }
 
 class StateLock {
@@ -354,6 +490,18 @@ module.exports = {
   readStateSync,
   validateState,
   validateStateSync,
+  recover,
+  recoverSync,
+  scanRuns,
+  scanRunsSync,
+  initPipeline,
+  initPipelineSync,
+  resumePipeline,
+  resumePipelineSync,
+  setPipelinePhase,
+  setPipelinePhaseSync,
+  finalizePipeline,
+  finalizePipelineSync,
   updateState,
   updateStateSync,
   lockState,

@@ -1,6 +1,8 @@
 // Builds what is stale and runs all tests: rules and programs in Rust, then the examples in its documentation, then what
 // crosses into JavaScript.
-import { has, run } from './run.mjs';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { has, root, run } from './run.mjs';
 import './build.mjs';
 
 if (has('cargo', ['nextest', '--version'])) {
@@ -9,4 +11,5 @@ if (has('cargo', ['nextest', '--version'])) {
 } else {
   run('cargo', ['test', '--locked']);
 }
-run(process.execPath, ['--test', '__test__/']);
+const files = readdirSync(join(root, '__test__')).filter((name) => name.endsWith('.test.mjs'));
+run(process.execPath, ['--test', ...files.map((name) => `__test__/${name}`)]);

@@ -11,6 +11,9 @@
 //! | 5 rename it onto the target | new | nothing |
 //! | 6 sync the folder (durable) | new, also after a power cut | nothing |
 //!
+//! Where there was no file, the name of the folder itself is made durable before all that (durable): whoever made the
+//! folder may have been killed before they had synced it.
+//!
 //! A crash leaves at most one temporary file, whose kernel lock is free from then on: the next writer that takes over
 //! the dead one's lock, or is new to the folder, removes it ([`disk::sweep`]).
 //!
@@ -63,6 +66,9 @@ pub fn replace(
     durability: Durability,
     may_commit: &dyn Fn() -> Result<bool, Error>,
 ) -> Result<Replaced, Error> {
+    if existing.is_none() && durability == Durability::Durable {
+        place.folder.sync_own_name().map_err(place.failed("make its folder durable", "fsync"))?;
+    }
     for _ in 0..MOST_TRIES {
         let mut temporary = Temporary::create(place, existing)?;
         temporary.fill(existing, content, durability)?;
@@ -78,6 +84,19 @@ pub fn replace(
     }
     let vanished = io::Error::from(io::ErrorKind::NotFound);
     Err(place.failed("keep a temporary file beside it", "rename")(vanished))
+}
+
+/// Makes durable what stands at `place`, for a write that finds nothing to change: whoever put it there may have been
+/// killed before they had synced it, or the sync may have failed, or they wrote without syncs.
+///
+/// # Errors
+/// [`Error::Io`]; the file is as it was.
+pub fn keep(place: &Place, durability: Durability) -> Result<(), Error> {
+    if durability == Durability::Durable {
+        let synced = place.folder.sync_file(&place.name).and_then(|()| place.folder.sync());
+        synced.map_err(place.failed("make durable what is there already", "fsync"))?;
+    }
+    Ok(())
 }
 
 fn sync_folder(place: &Place, durability: Durability) -> Result<Replaced, Error> {

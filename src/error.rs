@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::disk;
 use crate::document::Fault;
 use crate::lock::Holder;
 
@@ -87,7 +88,7 @@ pub enum Error {
     },
 
     /// The system refused something.
-    #[error("{}: cannot {action}: {}{}", .path.display(), describe(.source), advice(.source))]
+    #[error("{}: cannot {action}: {}{}", .path.display(), describe(.source), advice(.source, .owners))]
     Io {
         /// What the call was about, usually the state file.
         path: PathBuf,
@@ -97,6 +98,8 @@ pub enum Error {
         syscall: &'static str,
         /// What the system said.
         source: io::Error,
+        /// Whose file and folder are, where the system said that we may not.
+        owners: Option<String>,
     },
 
     /// State is never kept below the plugin's own folder, which updates replace (A7).
@@ -287,7 +290,10 @@ impl Error {
         syscall: &'static str,
         source: impl Into<io::Error>,
     ) -> Error {
-        Error::Io { path: path.to_owned(), action, syscall, source: source.into() }
+        let source = source.into();
+        let denied = source.kind() == io::ErrorKind::PermissionDenied;
+        let owners = if denied { disk::owners(path) } else { None };
+        Error::Io { path: path.to_owned(), action, syscall, source, owners }
     }
 }
 
@@ -310,13 +316,17 @@ fn describe(source: &io::Error) -> String {
 }
 
 /// What to do about the errors that people meet.
-fn advice(source: &io::Error) -> &'static str {
-    match source.kind() {
+fn advice(source: &io::Error, owners: &Option<String>) -> String {
+    if source.kind() == io::ErrorKind::PermissionDenied {
+        let owners = owners.as_deref().map_or(String::new(), |owners| format!(" ({owners})"));
+        return format!("; run as the owner, or mend the permissions of file and folder{owners}");
+    }
+    let advice = match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space and run it again",
         io::ErrorKind::FileTooLarge => "; raise the limit of file sizes (`ulimit -f`) and run it again",
-        io::ErrorKind::PermissionDenied => "; run as the owner, or mend the permissions of file and folder",
         io::ErrorKind::ReadOnlyFilesystem => "; the folder is mounted read-only",
         io::ErrorKind::ResourceBusy => "; if the file is a mount point of its own, mount its folder instead",
         _ => "",
-    }
+    };
+    advice.to_owned()
 }

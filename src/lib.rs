@@ -9,7 +9,8 @@
 //! 5. [`merge`] — the patch as splices of that text; no other byte changes.
 //! 6. [`atomic`] — the new text in place of the old, in one step.
 //!
-//! [`update`] is that list as code, and [`cli`] its door for people and shells. Every failure is one [`error::Error`]. The system is met in [`disk`] alone.
+//! [`update`] is that list as code, and [`cli`] its door for people and shells. [`validate`] only reads: is a state safe
+//! to resume? Every failure is one [`error::Error`]. The system is met in [`disk`] alone.
 
 pub mod atomic;
 pub mod cli;
@@ -17,11 +18,20 @@ pub mod disk;
 pub mod document;
 pub mod engine;
 pub mod error;
+pub mod kind;
 pub mod layout;
 pub mod lock;
 pub mod merge;
 #[cfg(feature = "node")]
 mod node;
+pub mod phases;
+pub mod pipeline;
 pub mod place;
+pub mod recovery;
+pub mod runs;
+pub mod status;
+pub mod text;
+pub mod time;
 pub mod update;
 pub mod validate;
+pub mod watch;

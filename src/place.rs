@@ -31,7 +31,7 @@ pub enum Missing {
     Fail,
     /// Make them (M5).
     Make {
-        /// Whether each is made durable in its parent.
+        /// Whether each is made durable in its parent before anything is made in it.
         durable: bool,
     },
 }
@@ -85,8 +85,7 @@ fn split(path: &Path) -> io::Result<(PathBuf, OsString)> {
     if ends_in_separator(path.as_os_str()) {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok((parent.to_owned(), name))
+    Ok((parent_of(path).to_owned(), name))
 }
 
 fn ends_in_separator(path: &OsStr) -> bool {
@@ -103,19 +102,37 @@ fn open_folder(path: &Path, missing: Missing) -> io::Result<Folder> {
     }
 }
 
-/// Makes `path` and whatever of its parents is missing, each synced into its parent before the next is made.
+/// Makes `path` and whatever of its parents is missing. Nothing is made in a folder whose own name is not durable:
+/// whoever made that folder may have been killed since, or be about to sync it.
 fn make_folders(path: &Path, durable: bool) -> io::Result<()> {
     let missing: Vec<&Path> =
         path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.is_dir()).collect();
     for folder in missing.into_iter().rev() {
-        disk::make_folder(folder)?;
         if durable {
-            let parent =
-                folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            Folder::open_path(parent)?.sync()?;
+            Folder::open_path(parent_of(folder))?.sync_own_name()?;
         }
+        disk::make_folder(folder)?;
     }
     Ok(())
+}
+
+/// Makes the folder `path`, and whatever of its parents is missing; `false` when somebody else has made it. Of several
+/// that make it at once one is told `true`.
+pub fn make_new_folder(path: &Path, durable: bool) -> io::Result<bool> {
+    let parent = parent_of(path);
+    make_folders(parent, durable)?;
+    match disk::make_new_folder(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        made => made?,
+    }
+    if durable {
+        Folder::open_path(parent)?.sync()?;
+    }
+    Ok(true)
+}
+
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Refuses places below `$CLAUDE_PLUGIN_ROOT`, which a plugin update replaces (A7). Looks before any folder is made.

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::atomic::{self, Durability, Replaced};
 use crate::disk::{self, Access, Facts, FileKind};
-use crate::document::{Document, Kind};
+use crate::document::{Document, Kind, Value};
 use crate::error::Error;
 use crate::lock::{self, Acquiring, Attempt, Lock};
-use crate::merge::{self, Nulls, Patch, Refusal};
+use crate::merge::{self, Edits, Nulls, Patch, Refusal};
+use crate::pipeline::rules::{self, Change, Verdict};
 use crate::place::{self, Missing, Place};
 
 /// What is done with the document that was handed in.
@@ -33,6 +34,8 @@ pub struct WriteOptions {
     pub durability: Durability,
     /// How long to wait for the lock (L8); zero tries once.
     pub lock_timeout: Duration,
+    /// Write also what P2 and P3 refuse; each refusal becomes a warning.
+    pub force: bool,
 }
 
 impl Default for WriteOptions {
@@ -42,6 +45,7 @@ impl Default for WriteOptions {
             if_match: None,
             durability: Durability::Durable,
             lock_timeout: lock::DEFAULT_TIMEOUT,
+            force: false,
         }
     }
 }
@@ -68,7 +72,7 @@ pub struct Written {
     pub place: Arc<Place>,
     /// How long the lock was waited for.
     pub waited: Duration,
-    /// What went wrong after the commit without making it a failure.
+    /// What went wrong without making it a failure, and what was forced.
     pub warnings: Vec<String>,
 }
 
@@ -92,12 +96,33 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Corrupt`] when it does not parse or is no object (R5).
     pub fn document(self, path: &Path) -> Result<Document, Error> {
-        let corrupt = |reason| Error::Corrupt { path: path.to_owned(), reason };
-        let document = Document::parse(self.text).map_err(|fault| corrupt(fault.to_string()))?;
-        match document.root().kind() {
-            Kind::Object => Ok(document),
-            other => Err(corrupt(format!("it is {}, and a state document is an object", other.described()))),
+        document(self.text, path)
+    }
+
+    /// The same for whoever needs a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] also when there is none.
+    pub fn existing_document(self, path: &Path) -> Result<Document, Error> {
+        match self.facts {
+            Some(_) => self.document(path),
+            None => Err(no_such_file(path)),
         }
+    }
+}
+
+fn no_such_file(path: &Path) -> Error {
+    /// ENOENT, and ERROR_FILE_NOT_FOUND on Windows.
+    const NO_SUCH_FILE: i32 = 2;
+    Error::io(path, "read the state file", "open", std::io::Error::from_raw_os_error(NO_SUCH_FILE))
+}
+
+fn document(text: Vec<u8>, path: &Path) -> Result<Document, Error> {
+    let corrupt = |reason| Error::Corrupt { path: path.to_owned(), reason };
+    let document = Document::parse(text).map_err(|fault| corrupt(fault.to_string()))?;
+    match document.root().kind() {
+        Kind::Object => Ok(document),
+        other => Err(corrupt(format!("it is {}, and a state document is an object", other.described()))),
     }
 }
 
@@ -185,18 +210,40 @@ impl Write {
         options: &WriteOptions,
         caller: Caller,
     ) -> Result<Attempt<Written>, Error> {
+        let write =
+            |lock: &Lock| Ok(write_locked(lock, patch, options, caller)?.map(|written| ((), written)));
+        Ok(self.attempt_to(options, caller, write)?.map(|((), written)| written))
+    }
+
+    /// Tries once to take the lock and, holding it, decides and writes. The arguments are those of [`edit()`], every time.
+    pub fn attempt_edit<T>(
+        &mut self,
+        options: &WriteOptions,
+        caller: Caller,
+        decide: Decide<T>,
+    ) -> Result<Attempt<(T, Written)>, Error> {
+        self.attempt_to(options, caller, |lock| edit_locked(lock, options, caller, decide))
+    }
+
+    /// Tries once to take the lock and, holding it, does `locked`, whose `None` says that the lock was lost on the way.
+    fn attempt_to<T>(
+        &mut self,
+        options: &WriteOptions,
+        caller: Caller,
+        mut locked: impl FnMut(&Lock) -> Result<Option<(T, Written)>, Error>,
+    ) -> Result<Attempt<(T, Written)>, Error> {
         loop {
             let lock = match self.acquiring.attempt()? {
                 Attempt::Done(lock) => lock,
                 Attempt::Busy(busy) => return Ok(Attempt::Busy(busy)),
             };
             let waited = self.since.elapsed();
-            if let Some(mut written) = write_locked(&lock, patch, options, caller)? {
+            if let Some((told, mut written)) = locked(&lock)? {
                 written.waited = waited;
                 if let Err(error) = lock.release() {
                     written.warnings.push(format!("the lock could not be removed: {error}"));
                 }
-                return Ok(Attempt::Done(written));
+                return Ok(Attempt::Done((told, written)));
             }
             // Our lock was unlinked under us, and nothing was written: from the start, within the same window (L11).
             if self.since.elapsed() >= options.lock_timeout {
@@ -224,6 +271,86 @@ pub fn write_locked(
     options: &WriteOptions,
     caller: Caller,
 ) -> Result<Option<Written>, Error> {
+    let snapshot = read_locked(lock, options)?;
+    let commit = Commit { lock, facts: snapshot.facts, rev: snapshot.rev.clone(), options, caller };
+    match options.mode {
+        Mode::Replace => commit.replacement(snapshot, patch),
+        Mode::Merge(nulls) if snapshot.facts.is_none() => {
+            let checked = commit.check(None, &[(patch, nulls)])?;
+            commit.replace(&[&merge::create(patch, nulls)], checked.warnings)
+        }
+        Mode::Merge(nulls) => commit.merge(snapshot.document(&lock.place().path)?, &[(patch, nulls)]),
+    }
+}
+
+/// A state file as a decision sees it, while its lock is held.
+#[derive(Debug)]
+pub struct Current {
+    /// The document.
+    pub document: Document,
+    /// Its revision.
+    pub rev: String,
+    /// What the file system says of the file.
+    pub facts: Facts,
+    /// Where the file is.
+    pub place: Arc<Place>,
+}
+
+/// What a decision wants written: patches that are merged one after another (M1 to M3), in one write; none for nothing.
+pub type Steps = Vec<Patch>;
+
+/// Decides what to write, and what to tell of it.
+pub type Decide<'a, T> = &'a mut dyn FnMut(&Current) -> Result<(T, Steps), Error>;
+
+/// Decides from the state file at `path`, under its lock, what to write into it, and writes that.
+///
+/// `decide` sees the state that is written over, whoever else writes: nobody gets between its decision and the write.
+/// It runs again when another tool removed the lock meanwhile (L11), so it has no effects. Its error ends the edit with
+/// nothing written. The mode in the options is not used.
+///
+/// # Errors
+/// Those of [`write()`], those of `decide`, and [`Error::Io`] when there is no such file: an edit makes none.
+pub fn edit<T>(
+    path: &Path,
+    options: &WriteOptions,
+    caller: Caller,
+    decide: Decide<T>,
+) -> Result<(T, Written), Error> {
+    let mut edit = Write::new(prepare_edit(path)?, caller.program, Instant::now());
+    let place = edit.place.clone();
+    lock::wait_for(&place, options.lock_timeout, caller.interrupted, || {
+        edit.attempt_edit(options, caller, decide)
+    })
+}
+
+/// Finds where a state file lies that is to be edited: its folder must be there.
+///
+/// # Errors
+/// [`Error::PluginRoot`], [`Error::Io`].
+pub fn prepare_edit(path: &Path) -> Result<Arc<Place>, Error> {
+    place::refuse_plugin_root(path)?;
+    Ok(Arc::new(Place::find(path, Missing::Fail)?))
+}
+
+fn edit_locked<T>(
+    lock: &Lock,
+    options: &WriteOptions,
+    caller: Caller,
+    decide: Decide<T>,
+) -> Result<Option<(T, Written)>, Error> {
+    let place = lock.place();
+    let Snapshot { text, rev, facts } = read_locked(lock, options)?;
+    let facts = facts.ok_or_else(|| no_such_file(&place.path))?;
+    let document = document(text, &place.path)?;
+    let current = Current { document, rev, facts, place: place.clone() };
+    let (told, steps) = decide(&current)?;
+    let steps: Vec<_> = steps.iter().map(|patch| (patch, Nulls::Store)).collect();
+    let commit = Commit { lock, facts: Some(facts), rev: current.rev, options, caller };
+    Ok(commit.merge(current.document, &steps)?.map(|written| (told, written)))
+}
+
+/// Reads the state whose lock is held, after cleaning up behind the dead, and makes sure of its revision (M7).
+fn read_locked(lock: &Lock, options: &WriteOptions) -> Result<Snapshot, Error> {
     let place = lock.place();
     sweep_if_needed(lock);
     let snapshot = read_at(place)?;
@@ -231,41 +358,147 @@ pub fn write_locked(
         let (expected, actual) = (expected.clone(), snapshot.rev);
         return Err(Error::Conflict { path: place.path.clone(), expected, actual });
     }
-    let facts = snapshot.facts;
-    let unchanged = Written {
-        rev: snapshot.rev.clone(),
-        changed: false,
-        created: false,
-        place: place.clone(),
-        waited: Duration::ZERO,
-        warnings: Vec::new(),
-    };
-    let commit = |content: &[&[u8]]| -> Result<Option<Written>, Error> {
-        let may_commit = || match (caller.interrupted)() {
-            Some(error) => Err(error),
-            None => lock.is_ours().map_err(place.failed("look at the lock", "stat")),
+    Ok(snapshot)
+}
+
+/// The second half of a write: merge → check → replace.
+struct Commit<'a> {
+    lock: &'a Lock,
+    /// What is there now; `None` when there is no file.
+    facts: Option<Facts>,
+    /// Its revision.
+    rev: String,
+    options: &'a WriteOptions,
+    caller: Caller<'a>,
+}
+
+/// What the check came to where it did not refuse.
+#[derive(Default)]
+struct Checked {
+    warnings: Vec<String>,
+    /// To be merged after everything else, if that changes anything (P3).
+    migration: Option<Patch>,
+}
+
+impl Commit<'_> {
+    /// Puts the patch in the place of whatever is there (M4).
+    fn replacement(&self, snapshot: Snapshot, patch: &Patch) -> Result<Option<Written>, Error> {
+        let text = merge::replace(patch);
+        if snapshot.facts.is_some() && text == snapshot.text {
+            return self.keep();
+        }
+        let mut warnings = Vec::new();
+        if !rules::are_for_others(self.path()) {
+            // What does not parse has no fields to keep.
+            let old = Document::parse(snapshot.text).ok();
+            let old = old.as_ref().map(Document::root).filter(|root| root.kind() == Kind::Object);
+            warnings = self.judge(old, Change::Replace(patch))?.warnings;
+        }
+        self.replace(&[&text], warnings)
+    }
+
+    /// Merges the steps into the document, one after another.
+    fn merge(&self, document: Document, steps: &[(&Patch, Nulls)]) -> Result<Option<Written>, Error> {
+        let checked = self.check(Some(document.root()), steps)?;
+        let mut merged = (document, Edits::default());
+        let mut changed = false;
+        for (patch, nulls) in steps {
+            merged = self.step(merged, patch, *nulls)?;
+            changed |= !merged.1.is_empty();
+        }
+        if !changed {
+            return self.keep();
+        }
+        if let Some(migration) = &checked.migration {
+            merged = self.step(merged, migration, Nulls::Delete)?;
+        }
+        let (document, edits) = merged;
+        self.replace(&edits.slices(document.text()), checked.warnings)
+    }
+
+    /// A document with its edits made, and the edits of one patch more.
+    fn step(
+        &self,
+        (document, edits): (Document, Edits),
+        patch: &Patch,
+        nulls: Nulls,
+    ) -> Result<(Document, Edits), Error> {
+        let document = if edits.is_empty() {
+            document
+        } else {
+            Document::parse(edits.apply(document.text()))
+                .map_err(|fault| Error::Bug(format!("a merge made no JSON: {fault}")))?
         };
-        match atomic::replace(place, facts.as_ref(), content, options.durability, &may_commit)? {
+        let edits = merge::merge(&document, patch, nulls).map_err(|refusal| refusal.of(self.path()))?;
+        Ok((document, edits))
+    }
+
+    /// Makes sure that the steps keep what a pipeline document keeps (P2, P3).
+    fn check(&self, old: Option<Value<'_>>, steps: &[(&Patch, Nulls)]) -> Result<Checked, Error> {
+        let mut checked = Checked::default();
+        if rules::are_for_others(self.path()) {
+            return Ok(checked);
+        }
+        for &(patch, nulls) in steps {
+            let step = self.judge(old, Change::Merge(patch, nulls))?;
+            checked.warnings.extend(step.warnings);
+            checked.migration = step.migration;
+        }
+        Ok(checked)
+    }
+
+    fn judge(&self, old: Option<Value<'_>>, change: Change<'_>) -> Result<Checked, Error> {
+        let Verdict { mut refusals, migration } = rules::judge(self.path(), old, change)?;
+        if refusals.is_empty() {
+            return Ok(Checked { warnings: Vec::new(), migration });
+        }
+        if !self.options.force {
+            let mut refusal = refusals.swap_remove(0);
+            refusal.reason.push_str("; leave it out, or force the write");
+            return Err(refusal.of(self.path()));
+        }
+        let forced = |Refusal { pointer, reason }| format!("forced: {pointer}: {reason}");
+        Ok(Checked { warnings: refusals.into_iter().map(forced).collect(), migration: None })
+    }
+
+    /// The state file as its caller named it.
+    fn path(&self) -> &Path {
+        &self.lock.place().path
+    }
+
+    fn unchanged(&self) -> Written {
+        Written {
+            rev: self.rev.clone(),
+            changed: false,
+            created: false,
+            place: self.lock.place().clone(),
+            waited: Duration::ZERO,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Changes nothing (A6), and makes sure that it is as durable as was asked for.
+    fn keep(&self) -> Result<Option<Written>, Error> {
+        atomic::keep(self.lock.place(), self.options.durability)?;
+        Ok(Some(self.unchanged()))
+    }
+
+    /// Puts the content in place, if the lock is still ours.
+    fn replace(&self, content: &[&[u8]], warnings: Vec<String>) -> Result<Option<Written>, Error> {
+        let place = self.lock.place();
+        let may_commit = || match (self.caller.interrupted)() {
+            Some(error) => Err(error),
+            None => self.lock.is_ours().map_err(place.failed("look at the lock", "stat")),
+        };
+        match atomic::replace(place, self.facts.as_ref(), content, self.options.durability, &may_commit)? {
             Replaced::LockLost => Ok(None),
             Replaced::Committed => Ok(Some(Written {
                 rev: revision(content),
                 changed: true,
-                created: facts.is_none(),
-                ..unchanged.clone()
+                created: self.facts.is_none(),
+                warnings,
+                ..self.unchanged()
             })),
-        }
-    };
-    let refused = |Refusal { pointer, reason }| Error::Refused { path: place.path.clone(), pointer, reason };
-    match options.mode {
-        Mode::Replace => {
-            let text = merge::replace(patch);
-            if facts.is_some() && text == snapshot.text { Ok(Some(unchanged)) } else { commit(&[&text]) }
-        }
-        Mode::Merge(nulls) if facts.is_none() => commit(&[&merge::create(patch, nulls)]),
-        Mode::Merge(nulls) => {
-            let document = snapshot.document(&place.path)?;
-            let edits = merge::merge(&document, patch, nulls).map_err(refused)?;
-            if edits.is_empty() { Ok(Some(unchanged)) } else { commit(&edits.slices(document.text())) }
         }
     }
 }

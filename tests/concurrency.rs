@@ -28,11 +28,19 @@ fn read_until(file: &Path, end: &AtomicBool) -> usize {
 
 /// Does something to the file while a reader looks on.
 fn under_a_reader(file: &Path, work: impl FnOnce()) {
+    /// Ends the reader also when the work panics, which would wait for it for ever.
+    struct End<'a>(&'a AtomicBool);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     let end = AtomicBool::new(false);
     thread::scope(|scope| {
         let reader = scope.spawn(|| read_until(file, &end));
+        let at_the_end = End(&end);
         work();
-        end.store(true, Ordering::Relaxed);
+        drop(at_the_end);
         assert!(reader.join().unwrap() > 10, "the reader was at work");
     });
 }

@@ -38,12 +38,8 @@ impl Get {
             output.result(json!({ "path": path, "rev": snapshot.rev }), &snapshot.rev)?;
             return Ok(0);
         }
-        if snapshot.facts.is_none() {
-            let missing = std::io::Error::from_raw_os_error(NO_SUCH_FILE);
-            return Err(Error::io(&self.file, "read the state file", "open", missing));
-        }
         let rev = snapshot.rev.clone();
-        let document = snapshot.document(&self.file)?;
+        let document = snapshot.existing_document(&self.file)?;
         let pointer = self.pointer.as_deref().unwrap_or("");
         if !pointer.is_empty() && !pointer.starts_with('/') {
             return Err(Error::Usage(format!(
@@ -65,6 +61,3 @@ impl Get {
         Ok(0)
     }
 }
-
-/// ENOENT, and ERROR_FILE_NOT_FOUND on Windows.
-const NO_SUCH_FILE: i32 = 2;

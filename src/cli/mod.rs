@@ -2,12 +2,19 @@
 //!
 //! One file per command; [`output`] is the one place that prints.
 
+mod edit;
+mod finalize;
 mod get;
+mod init;
 mod input;
 mod output;
+mod phase;
+mod recover;
+mod resume;
 #[cfg_attr(unix, path = "signals/unix.rs")]
 #[cfg_attr(not(unix), path = "signals/other.rs")]
 mod signals;
+mod status;
 mod unlock;
 mod validate;
 mod write;
@@ -18,6 +25,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use clap::{Parser, Subcommand};
 
 use crate::error::{EXIT_CODES, Error};
+pub use edit::with_write;
 use output::Output;
 pub use output::to_object as error_object;
 
@@ -36,7 +44,9 @@ Examples:
   echo '{\"currentPhase\":4}' | pipestate write agent-state.json     set one value, keep every other byte
   pipestate validate agent-state.json                              is it safe to resume?
   pipestate get agent-state.json /phases/4/status                  print one value
-  pipestate unlock agent-state.json                                who holds the lock? remove a dead one's")]
+  pipestate unlock agent-state.json                                who holds the lock? remove a dead one's
+  pipestate recover --scan .                                       which runs crashed, and what to do about them
+  pipestate status --watch pipeline-state.json                     look on until the run ends")]
 #[command(after_help = exit_codes())]
 struct Arguments {
     #[command(subcommand)]
@@ -49,6 +59,12 @@ enum Command {
     Validate(validate::Validate),
     Get(get::Get),
     Unlock(unlock::Unlock),
+    Init(init::Init),
+    Phase(phase::Phase),
+    Recover(recover::Recover),
+    Status(status::Status),
+    Resume(resume::Resume),
+    Finalize(finalize::Finalize),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -81,6 +97,12 @@ impl Command {
             Command::Validate(validate) => validate.json,
             Command::Get(get) => get.json,
             Command::Unlock(unlock) => unlock.json,
+            Command::Init(init) => init.json,
+            Command::Phase(phase) => phase.json,
+            Command::Recover(recover) => recover.json,
+            Command::Status(status) => status.json,
+            Command::Resume(resume) => resume.json,
+            Command::Finalize(finalize) => finalize.json,
         }
     }
 
@@ -90,6 +112,12 @@ impl Command {
             Command::Validate(validate) => validate.run(output),
             Command::Get(get) => get.run(output),
             Command::Unlock(unlock) => unlock.run(output),
+            Command::Init(init) => init.run(program, output),
+            Command::Phase(phase) => phase.run(program, output),
+            Command::Recover(recover) => recover.run(output),
+            Command::Status(status) => status.run(output),
+            Command::Resume(resume) => resume.run(program, output),
+            Command::Finalize(finalize) => finalize.run(program, output),
         }
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Error;
 use crate::lock::Holder;
+use crate::text::one_line;
 
 /// Where a command's results go.
 pub struct Output {
@@ -38,21 +39,35 @@ impl Output {
         self.bytes(&[to_line(object).as_bytes()])
     }
 
+    /// Prints `object` with `"ok": ok` in front as JSON, or lines that are ready to be printed. Says whether anybody
+    /// is still there to read more.
+    pub fn results(&mut self, ok: bool, object: Value, lines: &str) -> Result<bool, Error> {
+        if self.json {
+            self.print(&[to_line(&with_ok(ok, object)).as_bytes()])
+        } else {
+            self.print(&[lines.as_bytes()])
+        }
+    }
+
     /// Prints something as it is.
     ///
     /// # Errors
     /// When stdout takes it not, but for a reader that has gone: it has what it wanted.
     pub fn bytes(&mut self, parts: &[&[u8]]) -> Result<(), Error> {
+        self.print(parts).map(drop)
+    }
+
+    /// The same, and whether the reader is still there.
+    fn print(&mut self, parts: &[&[u8]]) -> Result<bool, Error> {
         let mut stdout = io::stdout().lock();
         let mut print = || -> io::Result<()> {
             parts.iter().try_for_each(|part| write_through(&mut stdout, part))?;
             stdout.flush()
         };
         match print() {
-            Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe) => {
-                Err(Error::io("stdout".as_ref(), "print the result", "write", error))
-            }
-            _ => Ok(()),
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(Error::io("stdout".as_ref(), "print the result", "write", error)),
         }
     }
 
@@ -161,15 +176,6 @@ fn to_line(value: &impl Serialize) -> String {
     line
 }
 
-/// A message in one line, whatever stands in the names it quotes: a path may hold line feeds and terminal codes.
-fn one_line(message: &str) -> String {
-    let mut line = String::with_capacity(message.len());
-    for character in message.chars() {
-        if character.is_control() { line.extend(character.escape_default()) } else { line.push(character) }
-    }
-    line
-}
-
 fn print_to_stderr(line: &str) {
     // There is nowhere left to say that this failed.
     let _ = write_through(&mut io::stderr().lock(), format!("{}\n", one_line(line)).as_bytes());
@@ -189,14 +195,4 @@ fn write_through(stream: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::one_line;
-
-    #[test]
-    fn a_name_with_line_feeds_and_terminal_codes_stays_on_one_line() {
-        assert_eq!(one_line("a\nb\u{1b}[2Jc é"), "a\\nb\\u{1b}[2Jc é");
-    }
 }

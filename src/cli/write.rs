@@ -1,17 +1,15 @@
 //! `pipestate write`, and `write-state.mjs`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
 
-use super::{input, output::Output, signals};
-use crate::atomic::Durability;
+use super::edit::{EditOptions, as_caller, tell};
+use super::{input, output::Output};
 use crate::error::Error;
-use crate::lock;
 use crate::merge::{Nulls, Patch};
-use crate::update::{self, Caller, Mode, WriteOptions};
+use crate::update::{self, Mode, WriteOptions};
 
 /// Merge the JSON object on stdin into the state file
 #[derive(Args)]
@@ -32,12 +30,11 @@ pub struct Write {
     /// Write only if the file has this revision (`none`: if there is no file); else exit 4
     #[arg(long, value_name = "REV")]
     if_match: Option<String>,
-    /// Do not wait for the disk: faster, but a power cut may take the write back
+    /// Write also what never changes after init in a pipeline document (P2, P3), and warn of it
     #[arg(long)]
-    no_fsync: bool,
-    /// Milliseconds to wait for the lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]
-    #[arg(long, value_name = "MS")]
-    lock_timeout: Option<u64>,
+    force: bool,
+    #[command(flatten)]
+    edit: EditOptions,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -54,25 +51,13 @@ impl Write {
                 _ => Mode::Merge(Nulls::Store),
             },
             if_match: self.if_match,
-            durability: if self.no_fsync { Durability::Fast } else { Durability::Durable },
-            lock_timeout: lock::window(self.lock_timeout.map(Duration::from_millis))?,
+            force: self.force,
+            ..self.edit.read()?
         };
         let patch = Patch::parse(input::read_stdin()?, "stdin")?;
-        signals::protect();
-        let interrupted = || signals::pending().map(|signal| Error::Interrupted { signal });
-        let program = if program == "pipestate" { "pipestate write" } else { program };
         let written =
-            update::write(&self.file, &patch, &options, Caller { program, interrupted: &interrupted })?;
-        for warning in &written.warnings {
-            output.warning(&format!("{}: {warning}", self.file.display()));
-        }
-        output.done(json!({
-            "path": written.place.real_path().to_string_lossy(),
-            "rev": written.rev,
-            "changed": written.changed,
-            "created": written.created,
-            "waitedMs": written.waited.as_millis() as u64,
-        }));
+            as_caller(program, "write", |caller| update::write(&self.file, &patch, &options, caller))?;
+        tell(output, &self.file, &written, json!({}));
         Ok(0)
     }
 }

@@ -16,7 +16,20 @@ pub use windows::*;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
+
+/// Creates the folder `path`, whose parent exists; that it exists already is an error.
+#[allow(clippy::disallowed_methods)] // this is the place for it
+pub fn make_new_folder(path: &Path) -> io::Result<()> {
+    std::fs::create_dir(path)
+}
+
+/// Removes a folder that its maker has not filled; one that has anything in it stays.
+#[allow(clippy::disallowed_methods)] // this is the place for it
+pub fn remove_empty_folder(path: &Path) -> io::Result<()> {
+    std::fs::remove_dir(path)
+}
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

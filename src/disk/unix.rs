@@ -137,6 +137,25 @@ impl Folder {
         }
     }
 
+    /// Makes the content of the file `name` durable.
+    pub fn sync_file(&self, name: &OsStr) -> io::Result<()> {
+        sync_file(&self.open(name, Access::Read)?)
+    }
+
+    /// Makes the name of the folder itself durable, in the folder that it lies in. That that one may not be read or
+    /// cannot be synced is no failure: then it is not for us to see to.
+    pub fn sync_own_name(&self) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let parent = match retry_on_intr(|| rustix::fs::openat(&self.fd, "..", flags, Mode::empty())) {
+            Err(Errno::ACCESS) => return Ok(()),
+            parent => parent?,
+        };
+        match retry_on_intr(|| rustix::fs::fsync(&parent)) {
+            Err(Errno::INVAL | Errno::ROFS) => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
     /// Whether the kernel locks of this file system may be unknown to other hosts that write here: then a free one
     /// proves nothing about a holder on another host (L5).
     #[cfg(target_os = "linux")]
@@ -191,6 +210,20 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
         Err(Errno::EXIST) => Ok(()),
         result => Ok(result?),
     }
+}
+
+/// Whose the file at `path` and its folder are, in words; `None` when not even that can be seen.
+pub fn owners(path: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+
+    let owner = |path: &Path| std::fs::metadata(path).ok().map(|facts| facts.uid());
+    let here = Path::new(".");
+    let folders = path.ancestors().skip(1).map(|path| if path.as_os_str().is_empty() { here } else { path });
+    let folder = folders.into_iter().find_map(owner)?;
+    Some(match owner(path) {
+        Some(file) => format!("the file belongs to user {file} and its folder to user {folder}"),
+        None => format!("the folder belongs to user {folder}"),
+    })
 }
 
 /// What the file system says of an open file.

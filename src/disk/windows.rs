@@ -198,6 +198,19 @@ impl Folder {
         Ok(())
     }
 
+    /// Makes the content of the file `name` durable. Only who may write a file can do so; that we may not is no failure.
+    pub fn sync_file(&self, name: &OsStr) -> io::Result<()> {
+        match patiently(|| self.open(name, Access::ReadWrite)) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            file => sync_file(&file?),
+        }
+    }
+
+    /// Nothing can be done here to make the name of the folder itself durable, which is no failure.
+    pub fn sync_own_name(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Whether the kernel locks of this file system may be unknown to other hosts that write here: then a free one
     /// proves nothing about a holder on another host (L5). An SMB server keeps the locks of all hosts.
     pub fn is_shared_between_hosts(&self) -> bool {
@@ -241,6 +254,11 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         result => result,
     }
+}
+
+/// Whose the file at `path` and its folder are, in words; access lists have no short ones.
+pub fn owners(_path: &Path) -> Option<String> {
+    None
 }
 
 /// What the file system says of an open file.

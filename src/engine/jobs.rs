@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::lock::{self, Acquiring, Attempt, Lock};
 use crate::merge::Patch;
 use crate::place::Place;
-use crate::update::{self, Caller, Write, WriteOptions, Written};
+use crate::update::{self, Caller, Current, Steps, Write, WriteOptions, Written};
 
 /// What a patch that did not come in on stdin is called in messages.
 pub const ORIGIN: &str = "the patch";
@@ -73,6 +73,68 @@ impl Job for WriteJob {
     fn wait(mut self, interrupted: Interrupted) -> Result<Written, Error> {
         let caller = Caller { program: &self.program, interrupted };
         update::write(&self.window.path, self.input.patch()?, &self.options, caller)
+    }
+
+    fn line(&self) -> Option<Line> {
+        Some(Line::of_file(&self.window.path))
+    }
+
+    fn window(&self) -> Option<Window> {
+        Some(self.window.clone())
+    }
+
+    fn place(&self) -> Option<&Arc<Place>> {
+        self.write.as_ref().map(Write::place)
+    }
+
+    fn rest(&mut self) {
+        self.write = None;
+    }
+}
+
+/// An edit: [`update::edit`] in attempts.
+pub struct EditJob<F> {
+    window: Window,
+    options: WriteOptions,
+    program: Arc<str>,
+    decide: F,
+    /// The way to the lock, while it is kept open.
+    write: Option<Write>,
+}
+
+impl<F> EditJob<F> {
+    /// Is to write into the state file at `path` what `decide` says under its lock. The wait begins now; `program` is
+    /// what others read in the lock.
+    pub fn new<T>(path: PathBuf, options: WriteOptions, program: Arc<str>, decide: F) -> EditJob<F>
+    where
+        F: FnMut(&Current) -> Result<(T, Steps), Error>,
+    {
+        let window = Window { path, since: Instant::now(), timeout: options.lock_timeout };
+        EditJob { window, options, program, decide, write: None }
+    }
+}
+
+impl<T, F> Job for EditJob<F>
+where
+    F: FnMut(&Current) -> Result<(T, Steps), Error> + Send + 'static,
+{
+    type Output = (T, Written);
+
+    fn attempt(&mut self, interrupted: Interrupted) -> Result<Attempt<(T, Written)>, Error> {
+        let caller = Caller { program: &self.program, interrupted };
+        let write = match &mut self.write {
+            Some(write) => write,
+            none => {
+                let place = update::prepare_edit(&self.window.path)?;
+                none.insert(Write::new(place, &self.program, self.window.since))
+            }
+        };
+        write.attempt_edit(&self.options, caller, &mut self.decide)
+    }
+
+    fn wait(mut self, interrupted: Interrupted) -> Result<(T, Written), Error> {
+        let caller = Caller { program: &self.program, interrupted };
+        update::edit(&self.window.path, &self.options, caller, &mut self.decide)
     }
 
     fn line(&self) -> Option<Line> {
@@ -187,7 +249,7 @@ impl<F> Once<F> {
     }
 }
 
-impl<T, F: FnOnce(Interrupted) -> Result<T, Error> + Send + 'static> Job for Once<F> {
+impl<T: Send, F: FnOnce(Interrupted) -> Result<T, Error> + Send + 'static> Job for Once<F> {
     type Output = T;
 
     fn attempt(&mut self, interrupted: Interrupted) -> Result<Attempt<T>, Error> {

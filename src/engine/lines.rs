@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Run;
 use crate::error::Error;
-use crate::lock::{Holder, WatchId};
+use crate::lock::{self, Holder, WatchId};
 
 /// Names one job for as long as the process lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,6 +75,15 @@ pub(super) struct Entry {
     /// Not here while it is being attempted.
     pub job: Option<Box<dyn Run>>,
     pub waiting: Waiting,
+    /// Whether it keeps its descriptors while it waits.
+    pub keeps: bool,
+}
+
+impl Entry {
+    pub fn new(id: JobId, owner: Owner, window: Option<Window>, job: Box<dyn Run>) -> Entry {
+        let (stopped, waiting) = (Arc::default(), Waiting::default());
+        Entry { id, owner, window, stopped, job: Some(job), waiting, keeps: false }
+    }
 }
 
 /// What is remembered of a head's wait between its attempts.
@@ -107,17 +116,19 @@ enum Head {
     Ready,
     /// Being attempted since then. `rung`: the lock changed meanwhile.
     Running { since: Instant, rung: bool },
-    /// Waiting for the lock that this holder has. `keeps`: with its descriptors open.
-    Parked { wake: Instant, holder: Holder, keeps: bool },
+    /// Waiting for the lock.
+    Parked { wake: Instant },
 }
 
 /// Never empty: a line that nobody stands in is not kept.
 struct Queue {
     entries: VecDeque<Entry>,
     head: Head,
+    /// Who had the lock when a head last found it busy, unless the line has moved on since.
+    seen: Option<Holder>,
 }
 
-/// This many parked heads keep their descriptors (folder, private file, watched suspect); the others open them again
+/// This many heads that wait keep their descriptors (folder, private file, watched suspect); the others open them again
 /// for every attempt. So the number of descriptors does not grow with the number of waiting jobs.
 const MOST_KEEPING: usize = 64;
 
@@ -143,8 +154,10 @@ impl Lines {
                 queue.entries.push_back(entry);
             }
             None => {
-                self.queues
-                    .insert(line.clone(), Queue { entries: VecDeque::from([entry]), head: Head::Ready });
+                self.queues.insert(
+                    line.clone(),
+                    Queue { entries: VecDeque::from([entry]), head: Head::Ready, seen: None },
+                );
                 self.ready.push_back(line);
             }
         }
@@ -170,8 +183,9 @@ impl Lines {
         })
     }
 
-    /// The head that was attempted is done.
-    pub fn finish(&mut self, line: &Arc<Line>) -> Entry {
+    /// The head that was attempted is done; `seen` has the lock still, if its window ran out.
+    pub fn finish(&mut self, line: &Arc<Line>, seen: Option<Holder>) -> Entry {
+        self.queues.get_mut(line).expect("a running line has a queue").seen = seen;
         self.shift(line)
     }
 
@@ -179,7 +193,7 @@ impl Lines {
     pub fn park(&mut self, turn: Turn, wake: Instant, holder: Holder) {
         let queue = self.queues.get_mut(&turn.line).expect("a running line has a queue");
         let Head::Running { rung, .. } = queue.head else { unreachable!("the head was being attempted") };
-        let keeps = self.keeping < MOST_KEEPING;
+        queue.seen = Some(holder);
         let entry = queue.entries.front_mut().expect("no queue is empty");
         let job = entry.job.insert(turn.job);
         entry.waiting = turn.waiting;
@@ -190,24 +204,30 @@ impl Lines {
             queue.head = Head::Ready;
             return self.ready.push_back(turn.line);
         }
-        if keeps {
+        if !entry.keeps && self.keeping < MOST_KEEPING {
+            entry.keeps = true;
             self.keeping += 1;
-        } else {
+        } else if !entry.keeps {
             job.rest();
         }
         self.timers.insert((wake, entry.id));
-        queue.head = Head::Parked { wake, holder, keeps };
+        queue.head = Head::Parked { wake };
     }
 
-    /// The lock that the head of `line` waits for has changed.
-    pub fn ring(&mut self, line: &Arc<Line>) {
+    /// The lock that the head of `line` waits for has changed: it looks again after a [`lock::courtesy`] to others.
+    pub fn ring(&mut self, line: &Arc<Line>, now: Instant) {
         let Some(queue) = self.queues.get_mut(line) else { return };
+        let entry = &mut queue.entries[0];
         match &mut queue.head {
             Head::Ready => {}
             Head::Running { rung, .. } => *rung = true,
-            Head::Parked { .. } => {
-                queue.entries[0].waiting.armed = None; // the name may stand for another file by now
-                self.unpark(line);
+            Head::Parked { wake } => {
+                entry.waiting.armed = None; // the name may stand for another file by now
+                let since = entry.window.as_ref().map_or(now, |window| window.since);
+                let at = (*wake).min(now + lock::courtesy(now - since));
+                self.timers.remove(&(*wake, entry.id));
+                self.timers.insert((at, entry.id));
+                *wake = at;
             }
         }
     }
@@ -281,11 +301,16 @@ impl Lines {
         queues.any(|queue| matches!(queue.head, Head::Running { .. }) && queue.entries[0].owner == owner)
     }
 
+    /// Whether the head of `line` waits for the lock.
+    #[cfg(test)]
+    pub fn is_parked(&self, line: &Line) -> bool {
+        self.queues.get(line).is_some_and(|queue| matches!(queue.head, Head::Parked { .. }))
+    }
+
     fn unpark(&mut self, line: &Arc<Line>) {
         let queue = self.queues.get_mut(line).expect("a parked line has a queue");
-        let Head::Parked { wake, keeps, .. } = queue.head else { return };
+        let Head::Parked { wake } = queue.head else { return };
         self.timers.remove(&(wake, queue.entries[0].id));
-        self.keeping -= usize::from(keeps);
         queue.head = Head::Ready;
         self.ready.push_back(line.clone());
     }
@@ -294,6 +319,7 @@ impl Lines {
     fn shift(&mut self, line: &Arc<Line>) -> Entry {
         let queue = self.queues.get_mut(line).expect("the line has a queue");
         let entry = queue.entries.pop_front().expect("no queue is empty");
+        self.keeping -= usize::from(entry.keeps);
         self.lines.remove(&entry.id);
         match queue.entries.front() {
             None => drop(self.queues.remove(line)),
@@ -313,18 +339,16 @@ impl Lines {
 impl Queue {
     /// Who keeps those behind the head waiting.
     fn holder(&self) -> Holder {
-        match &self.head {
-            Head::Parked { holder, .. } => holder.clone(),
-            Head::Ready | Head::Running { .. } => Holder {
-                pid: Some(std::process::id()),
-                age: match self.head {
-                    Head::Running { since, .. } => Some(since.elapsed()),
-                    _ => None,
-                },
-                alive: true,
-                why: "alive: earlier calls of this process come first".into(),
-                ..Holder::default()
-            },
-        }
+        let age = match self.head {
+            Head::Running { since, .. } => Some(since.elapsed()),
+            Head::Ready | Head::Parked { .. } => None,
+        };
+        self.seen.clone().unwrap_or_else(|| Holder {
+            pid: Some(std::process::id()),
+            age,
+            alive: true,
+            why: "alive: earlier calls of this process come first".into(),
+            ..Holder::default()
+        })
     }
 }

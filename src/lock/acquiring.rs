@@ -46,6 +46,14 @@ pub struct Busy {
 }
 
 impl<T> Attempt<T> {
+    /// The same with another value of what is done.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Attempt<U> {
+        match self {
+            Attempt::Done(done) => Attempt::Done(change(done)),
+            Attempt::Busy(busy) => Attempt::Busy(busy),
+        }
+    }
+
     fn busy(holder: Holder, poll: Duration) -> Attempt<T> {
         // A crowd that sleeps in step would wake in step.
         Attempt::Busy(Busy { holder, poll: poll.mul_f64(0.5 + fastrand::f64() / 2.0) })

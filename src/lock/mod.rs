@@ -114,6 +114,11 @@ pub fn window(asked: Option<Duration>) -> Result<Duration, Error> {
     }
 }
 
+/// The name of this host, as locks have it.
+pub fn host() -> &'static str {
+    &process::own().host
+}
+
 /// A lock that is held. Dropping it releases it.
 #[derive(Debug)]
 pub struct Lock {
@@ -233,6 +238,17 @@ pub fn nap(waited: Duration) -> Option<Duration> {
     (waited < CROWD).then(|| Duration::from_micros(fastrand::u64(NAP)))
 }
 
+/// How long to let others go first when the lock came free: the longer somebody has waited, the shorter. A release wakes
+/// all who wait; without this each would have the same chance every time, and in a crowd of slow writes some would run out of
+/// their window (L9).
+pub fn courtesy(waited: Duration) -> Duration {
+    /// What one who has only just come leaves to the others, at most.
+    const LONGEST: f64 = 0.002;
+    /// After this long it is half of that, in seconds.
+    const HALF: f64 = 0.2;
+    Duration::from_secs_f64(fastrand::f64() * LONGEST * HALF / (HALF + waited.as_secs_f64()))
+}
+
 /// The sleeps between two attempts.
 struct Waiting {
     since: Instant,
@@ -254,6 +270,7 @@ impl Waiting {
         }
         if !watch.sleep(limit).is_empty() {
             self.armed = None; // the name may stand for another file by now
+            std::thread::sleep(courtesy(self.since.elapsed()).min(limit));
         }
     }
 }

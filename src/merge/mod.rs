@@ -21,7 +21,10 @@ pub use crate::layout::Nulls;
 pub use edits::Edits;
 pub use patch::Patch;
 
+use std::path::Path;
+
 use crate::document::{Cursor, Document, Kind, Value};
+use crate::error::Error;
 use crate::layout::{self, OWN_STYLE};
 use frame::{Frame, Target, Wish};
 
@@ -32,6 +35,13 @@ pub struct Refusal {
     pub pointer: String,
     /// Which rule, in words, and the way out.
     pub reason: String,
+}
+
+impl Refusal {
+    /// The refusal of an edit of the state file at `path`.
+    pub fn of(self, path: &Path) -> Error {
+        Error::Refused { path: path.to_owned(), pointer: self.pointer, reason: self.reason }
+    }
 }
 
 /// What the patch makes of a document whose root is an object (M1, M2, M3).

@@ -5,18 +5,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use napi::bindgen_prelude::{Either, External, Object, ToNapiValue, Uint8Array};
+use chrono::Utc;
+use napi::bindgen_prelude::{Either, Either3, External, Object, ToNapiValue, Uint8Array};
 use napi::{Env, JsValue, sys};
 use napi_derive::napi;
+use serde::Serialize;
 
 use super::held::Held;
 use crate::atomic::Durability;
 use crate::cli;
 use crate::error::Error;
+use crate::kind::StateKind;
 use crate::lock;
 use crate::merge::Nulls;
+use crate::recovery::{Clock, STALE_AFTER};
+use crate::runs::{self, Places};
+use crate::time::Moment;
 use crate::update::{self, Mode, Snapshot, Written};
-use crate::validate::{self, Kind, Report};
+use crate::validate::{self, Report};
 
 /// A path: a string, or bytes where it may not be UTF-8.
 pub type File = Either<String, Uint8Array>;
@@ -44,6 +50,10 @@ pub struct WriteSyncOptions {
     /// Write only if the file still has this revision, checked under the lock; `'none'` writes only if there is no
     /// file. Otherwise nothing is written and the call fails with `ERR_PIPESTATE_CONFLICT`.
     pub if_match: Option<String>,
+    /// Write also what never changes after init in a pipeline document; each such field is told in `warnings`.
+    ///
+    /// @default false
+    pub force: Option<bool>,
     /// `'durable'` syncs the file and its folder, so that an acknowledged write outlives a power cut. `'fast'` leaves
     /// that out; the file is whole either way.
     ///
@@ -85,6 +95,52 @@ pub struct ValidateOptions {
     pub strict: Option<bool>,
 }
 
+/// Against what `recover` measures.
+#[napi(object, object_to_js = false)]
+#[derive(Default)]
+pub struct RecoverOptions {
+    /// The home folder, in which preference files may lie (`~`); `false` leaves it alone.
+    ///
+    /// @default the user's home folder, `HOME`
+    #[napi(ts_type = "StateFile | false")]
+    pub home: Option<Either3<bool, String, Uint8Array>>,
+    /// How long a running run may be silent before it counts as crashed, in milliseconds.
+    ///
+    /// @default 3600000
+    pub stale_after_ms: Option<f64>,
+    /// The time that counts as now; a string is ISO 8601, and without a zone it is UTC.
+    ///
+    /// @default the system's clock
+    #[napi(ts_type = "Date | string")]
+    pub now: Option<String>,
+}
+
+/// Where `scanRuns` looks, and against what it measures.
+#[napi(object, object_to_js = false)]
+#[derive(Default)]
+pub struct ScanOptions {
+    /// The workspaces below which the scope roots of all tiers are looked through.
+    ///
+    /// @default the working directory
+    #[napi(ts_type = "StateFile[]")]
+    pub workspaces: Option<Vec<File>>,
+    /// The home folder, below which they are looked through too, and in which preference files may lie; `false` leaves it
+    /// alone.
+    ///
+    /// @default the user's home folder, `HOME`
+    #[napi(ts_type = "StateFile | false")]
+    pub home: Option<Either3<bool, String, Uint8Array>>,
+    /// How long a running run may be silent before it counts as crashed, in milliseconds.
+    ///
+    /// @default 3600000
+    pub stale_after_ms: Option<f64>,
+    /// The time that counts as now; a string is ISO 8601, and without a zone it is UTC.
+    ///
+    /// @default the system's clock
+    #[napi(ts_type = "Date | string")]
+    pub now: Option<String>,
+}
+
 /// What a write did.
 #[napi(object, object_from_js = false)]
 pub struct WriteResult {
@@ -113,12 +169,9 @@ impl WriteSyncOptions {
         Ok(update::WriteOptions {
             mode: if self.replace == Some(true) { Mode::Replace } else { Mode::Merge(nulls) },
             if_match: self.if_match,
-            durability: match self.durability.as_deref() {
-                None | Some("durable") => Durability::Durable,
-                Some("fast") => Durability::Fast,
-                Some(_) => return Err(Error::Usage("options.durability must be 'durable' or 'fast'".into())),
-            },
+            durability: durability(self.durability.as_deref())?,
             lock_timeout: window(self.lock_timeout_ms)?,
+            force: self.force == Some(true),
         })
     }
 }
@@ -128,8 +181,8 @@ impl ValidateOptions {
     pub fn parse(self) -> Result<validate::Options, Error> {
         let kind = match self.kind.as_deref() {
             None | Some("auto") => None,
-            Some("agent") => Some(Kind::Agent),
-            Some("pipeline") => Some(Kind::Pipeline),
+            Some("agent") => Some(StateKind::Agent),
+            Some("pipeline") => Some(StateKind::Pipeline),
             Some(_) => return Err(Error::Usage("options.kind must be 'auto', 'agent' or 'pipeline'".into())),
         };
         let max_phase = self.max_phase.unwrap_or(validate::DEFAULT_MAX_PHASE);
@@ -137,10 +190,55 @@ impl ValidateOptions {
     }
 }
 
+impl RecoverOptions {
+    /// As the core has them: the home folder, and the clock, which is read when the work is done.
+    pub fn parse(self) -> Result<(Option<PathBuf>, impl Fn() -> Clock + Send + 'static), Error> {
+        let home = match self.home {
+            Some(Either3::A(false)) => None,
+            Some(Either3::A(true)) | None => runs::home_folder(),
+            Some(Either3::B(home)) => Some(path(Either::A(home))?),
+            Some(Either3::C(home)) => Some(path(Either::B(home))?),
+        };
+        let now = match self.now.as_deref().map(Moment::parse) {
+            None => None,
+            Some(Some(moment)) => Some(moment.at),
+            Some(None) => return Err(Error::Usage("options.now must be a time in ISO 8601".into())),
+        };
+        let stale_after = self.stale_after_ms.map_or(STALE_AFTER, duration);
+        Ok((home, move || Clock { now: now.unwrap_or_else(Utc::now), stale_after }))
+    }
+}
+
+impl ScanOptions {
+    /// As the core has them.
+    pub fn parse(self) -> Result<(Places, impl Fn() -> Clock + Send + 'static), Error> {
+        let workspaces = match self.workspaces {
+            Some(workspaces) => workspaces.into_iter().map(path).collect::<Result<_, _>>()?,
+            None => vec![".".into()],
+        };
+        let ScanOptions { home, stale_after_ms, now, .. } = self;
+        let (home, clock) = RecoverOptions { home, stale_after_ms, now }.parse()?;
+        Ok((Places { workspaces, home }, clock))
+    }
+}
+
+/// Whether to sync.
+pub fn durability(word: Option<&str>) -> Result<Durability, Error> {
+    match word {
+        None | Some("durable") => Ok(Durability::Durable),
+        Some("fast") => Ok(Durability::Fast),
+        Some(_) => Err(Error::Usage("options.durability must be 'durable' or 'fast'".into())),
+    }
+}
+
+/// What no clock can count to has no end.
+fn duration(milliseconds: f64) -> Duration {
+    Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(Duration::MAX)
+}
+
 /// The acquire window of `milliseconds`; what no clock can count to has no end.
 pub fn window(milliseconds: Option<f64>) -> Result<Duration, Error> {
-    let asked = milliseconds.map(|ms| Duration::try_from_secs_f64(ms / 1000.0).unwrap_or(Duration::MAX));
-    lock::window(asked)
+    lock::window(milliseconds.map(duration))
 }
 
 /// The path that `file` is.
@@ -199,6 +297,8 @@ pub enum Value {
     },
     /// A verdict on a state file.
     Report(Report),
+    /// Any other answer, which `index.js` parses.
+    Json(serde_json::Value),
 }
 
 impl From<Written> for Value {
@@ -231,6 +331,11 @@ impl Value {
     }
 }
 
+/// What the core serialises, as JSON.
+pub fn json(value: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(value).expect("a tree of strings and numbers is JSON")
+}
+
 fn milliseconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }
@@ -261,6 +366,7 @@ impl ToNapiValue for Settled {
                 value.set("leftMs", left.as_secs_f64() * 1000.0)?;
                 object.set("value", value)?;
             }
+            Ok(Value::Json(json)) => object.set("value", json.to_string())?,
             Ok(Value::Report(report)) => {
                 let mut value = serde_json::to_value(&report).expect("a report is JSON");
                 value["exitCode"] = report.exit_code().into();

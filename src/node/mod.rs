@@ -9,6 +9,7 @@
 
 mod convert;
 mod held;
+mod pipeline;
 mod session;
 
 use std::ffi::OsString;
@@ -17,13 +18,18 @@ use std::sync::Arc;
 use napi::Env;
 use napi::bindgen_prelude::{External, FnArgs, Function};
 use napi_derive::napi;
+use serde_json::json;
 
 use crate::cli;
 use crate::engine::{self, Input, JobId, LockJob, Once, WriteJob};
 use crate::error::Error;
+use crate::runs::{self, StateFile};
 use crate::update::{self, Caller};
 use crate::validate::validate_file;
-use convert::{File, LockSyncOptions, Settled, Text, ValidateOptions, Value, WriteSyncOptions};
+use convert::{
+    File, LockSyncOptions, RecoverOptions, ScanOptions, Settled, Text, ValidateOptions, Value,
+    WriteSyncOptions,
+};
 use held::Held;
 use session::{Outcome, Session};
 
@@ -70,6 +76,31 @@ pub fn validate(session: &Opened, now: bool, file: File, options: ValidateOption
     session.run(now, || {
         let (path, options) = (convert::path(file)?, options.parse()?);
         Ok(Once::new(move |_| Ok(Value::Report(validate_file(&path, &options)))))
+    })
+}
+
+/// Decides about the run of a state file.
+#[napi(skip_typescript)]
+pub fn recover(session: &Opened, now: bool, file: File, options: RecoverOptions) -> Outcome {
+    session.run(now, || {
+        let (path, (home, clock)) = (convert::path(file)?, options.parse()?);
+        Ok(Once::new(move |_| {
+            let assessment = StateFile::read(&path, home.as_deref()).assess(&clock());
+            Ok(Value::Json(convert::json(&assessment)))
+        }))
+    })
+}
+
+/// Decides about every run of workspaces and home folder.
+#[napi(skip_typescript)]
+pub fn scan(session: &Opened, now: bool, options: ScanOptions) -> Outcome {
+    session.run(now, || {
+        let (places, clock) = options.parse()?;
+        Ok(Once::new(move |_| {
+            let files = runs::scan(&places, &clock())?;
+            let code = runs::worst_exit_code(&files);
+            Ok(Value::Json(json!({ "ok": code == 0, "files": files, "exitCode": code })))
+        }))
     })
 }
 

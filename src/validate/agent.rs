@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::fields::{Fields, Shape};
-use super::finding::{Finding, quoted};
+use super::finding::Finding;
 use super::keys_twice;
-use super::time::TIME_FIELDS;
 use crate::document::{Kind as JsonKind, Value, pointer_token};
+use crate::text::quoted;
+use crate::time::TIME_FIELDS;
 
 /// The keys that the documents give an agent state, beside the times of R7.
 const KNOWN_KEYS: &[&str] = &[
@@ -173,7 +174,7 @@ fn cursor_number(value: Value<'_>, findings: &mut Vec<Finding>) -> Option<Number
 }
 
 /// A scalar as a message shows it.
-fn shown(value: Value<'_>) -> String {
+pub(super) fn shown(value: Value<'_>) -> String {
     /// Of a number, in digits.
     const LONGEST: usize = 40;
     match (value.as_str(), value.as_number_text()) {
@@ -186,7 +187,7 @@ fn shown(value: Value<'_>) -> String {
 
 /// The exact value of a JSON number, as far as a phase is concerned: what rounds to an integer is not one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Number {
+pub(super) enum Number {
     /// An integer from 0 up; the largest stands for all beyond it.
     Integer(u64),
     /// An integer below 0.
@@ -197,7 +198,7 @@ enum Number {
 
 impl Number {
     /// Reads the text of a JSON number: `4`, `4.0`, `40e-1`, `-0` are integers.
-    fn read(text: &str) -> Number {
+    pub(super) fn read(text: &str) -> Number {
         let (negative, text) = match text.strip_prefix('-') {
             Some(text) => (true, text),
             None => (false, text),
@@ -224,7 +225,7 @@ impl Number {
 }
 
 /// A number as phases are keyed: digits only, without leading zeros, so that it names one key.
-fn decimal(text: &str) -> Option<u64> {
+pub(super) fn decimal(text: &str) -> Option<u64> {
     let is_canonical = text == "0" || !text.starts_with('0') && !text.is_empty();
     if !is_canonical || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -360,7 +361,8 @@ fn unknown_keys(root: &Fields<'_>, findings: &mut Vec<Finding>) {
 mod tests {
     use super::*;
     use crate::validate::tests::{check, lines};
-    use crate::validate::{Kind, Options};
+    use crate::kind::StateKind;
+    use crate::validate::Options;
 
     /// What is found in a state with this cursor and nothing else to say about it.
     fn of_cursor(cursor: &str) -> Vec<String> {
@@ -411,7 +413,7 @@ mod tests {
             ),
             (
                 r#""testing\n""#,
-                r#"currentPhase is the string "testing\u{a}", which is no phase [current-phase-not-an-integer]"#,
+                r#"currentPhase is the string "testing\n", which is no phase [current-phase-not-an-integer]"#,
             ),
         ] {
             assert_eq!(of_cursor(cursor), [format!("error /currentPhase: {finding}")], "{cursor}");
@@ -599,7 +601,7 @@ mod tests {
                 r#"warning /a~1b: "a/b" is no field that an agent state has; pipestate does not read it [key-unknown]"#,
                 r#"warning /__proto__: "__proto__" is no field that an agent state has; pipestate does not read it [key-unknown]"#,
                 r#"warning /: "" is no field that an agent state has; pipestate does not read it [key-unknown]"#,
-                r#"warning /x\u{a}y: "x\u{a}y" is no field that an agent state has; pipestate does not read it [key-unknown]"#,
+                r#"warning /x\ny: "x\ny" is no field that an agent state has; pipestate does not read it [key-unknown]"#,
             ]
         );
     }
@@ -618,7 +620,7 @@ mod tests {
 
     #[test]
     fn v7_a_host_names_its_own_highest_phase() {
-        let options = |max_phase| Options { kind: Some(Kind::Agent), max_phase, strict: false };
+        let options = |max_phase| Options { kind: Some(StateKind::Agent), max_phase, strict: false };
         let text = r#"{"currentPhase":16,"phases":{"16":"running","17":"pending"}}"#;
         assert_eq!(
             check(text, &options(16)),

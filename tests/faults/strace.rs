@@ -82,7 +82,7 @@ impl Call {
 
     /// The bytes of argument `index`, when strace was told to print strings in hexadecimal (`-xx`).
     pub fn bytes(&self, index: usize) -> Vec<u8> {
-        decode_hexadecimal(&self.arguments[index])
+        decode(&self.arguments[index])
     }
 
     pub fn value(&self) -> Option<i64> {
@@ -158,7 +158,8 @@ fn split_arguments(text: &str) -> (Vec<String>, &str) {
     panic!("not closed: {text}")
 }
 
-fn decode_hexadecimal(text: &str) -> Vec<u8> {
+/// The bytes of a string that `strace -xx` printed.
+pub fn decode(text: &str) -> Vec<u8> {
     let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     let text = text.unwrap_or_else(|| panic!("not a whole string"));
     let byte = |digits| u8::from_str_radix(digits, 16).expect("strace -xx prints every byte so");
@@ -199,7 +200,8 @@ pub fn read(trace: &Path) -> Vec<Call> {
 /// Index of the first call of the program's own work: its first look at stdin. What lies before is the loader and the
 /// reading of the command line, neither of which knows the state file.
 pub fn start_of_work(calls: &[Call]) -> usize {
-    let is_stdin = |call: &Call| call.arguments.first().and_then(|first| first.split('<').next()) == Some("0");
+    let is_stdin =
+        |call: &Call| call.arguments.first().and_then(|first| first.split('<').next()) == Some("0");
     calls
         .iter()
         .position(|call| matches!(call.name.as_str(), "ioctl" | "read") && is_stdin(call))

@@ -27,6 +27,12 @@ pub struct Tried {
     pub missed: usize,
 }
 
+impl Tried {
+    pub fn runs(&self) -> usize {
+        self.errors + self.kills + self.missed
+    }
+}
+
 impl std::ops::AddAssign for Tried {
     fn add_assign(&mut self, other: Tried) {
         self.errors += other.errors;
@@ -164,13 +170,13 @@ impl Way {
         // A3, A5: the old document or the new one, whole, and the trace says which.
         let committed = run.calls.iter().any(|call| self.is_commit(call, &run.file));
         let content = fs::read_to_string(&run.file).ok();
-        let expected = if committed { Some(self.new()) } else { self.old() };
+        let expected = if committed { Some(self.patched()) } else { self.old() };
         assert_eq!(content.as_deref(), expected, "{about}{}", told());
         if content.is_some() && self.before != Before::Missing {
             let mode = fs::metadata(&run.file).unwrap().permissions().mode() & 0o7777;
             assert_eq!(mode, 0o640, "{about}{}", told());
         }
-        assert!(!written || content.as_deref() == Some(self.new()), "{about}{}", told());
+        assert!(!written || content.as_deref() == Some(self.patched()), "{about}{}", told());
         let says_written = run.ran.stderr.contains("written, not known to be durable");
         assert!(says_written == (committed && run.ran.code == Some(3)), "{about}{}", told());
 
@@ -271,7 +277,7 @@ fn dead_lock(parent: &Path) -> Vec<u8> {
 }
 
 /// Every path below `folder`.
-fn names_below(folder: &Path) -> BTreeSet<PathBuf> {
+pub fn names_below(folder: &Path) -> BTreeSet<PathBuf> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -131,12 +131,12 @@ impl Way {
         match self.before {
             Before::Missing => None,
             Before::There | Before::Linked => Some(OLD),
-            Before::Same => Some(self.new()),
+            Before::Same => Some(self.patched()),
         }
     }
 
     /// What it holds after.
-    pub fn new(&self) -> &'static str {
+    pub fn patched(&self) -> &'static str {
         match self.before {
             _ if self.options.contains(&"--replace") => "{\n  \"b\": 2\n}\n",
             Before::Missing => "{\n  \"b\": 2\n}\n",

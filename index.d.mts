@@ -1,0 +1,3 @@
+export * from './index.js'
+import pipestate = require('./index.js')
+export default pipestate

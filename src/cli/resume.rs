@@ -1,0 +1,88 @@
+//! `pipestate resume`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::edit::{EditOptions, as_caller, kind_of, warn, with_write};
+use super::init::tier;
+use super::output::Output;
+use super::recover::ClockOptions;
+use crate::error::Error;
+use crate::kind::StateKind;
+use crate::pipeline::profile::Profile;
+use crate::pipeline::resume::{self, Claim, Request};
+use crate::pipeline::tiers::Tier;
+
+/// Take up a run that has stopped: of several that do, one gets it
+#[derive(Args)]
+#[command(help_template = super::HELP)]
+#[command(before_help = "\
+Examples:
+  pipestate resume --tier tier_1 --confirm pipeline-state.json                         a human has said yes
+  pipestate resume --tier tier_2 --profile cursor.json --confirm pipeline-state.json   under another tier")]
+pub struct Resume {
+    /// The tier that the run goes on under
+    #[arg(long, value_parser = tier)]
+    tier: Option<Tier>,
+    /// The platform profile of that tier; kept when it is another tier than before
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
+    /// A human has said yes: needed for a crashed run, and for one that has failed, been escalated or paused
+    #[arg(long)]
+    confirm: bool,
+    #[command(flatten)]
+    clock: ClockOptions,
+    #[command(flatten)]
+    edit: EditOptions,
+    /// Print what was claimed as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// The state file
+    file: PathBuf,
+}
+
+impl Resume {
+    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+        match kind_of(&self.file)? {
+            Some(StateKind::Agent) => Err(Error::Usage(format!(
+                "{}: is an agent's state, and this command resumes pipelines",
+                self.file.display()
+            ))),
+            _ => self.resume_pipeline(program, output),
+        }
+    }
+
+    fn resume_pipeline(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+        let tier = self.tier.ok_or_else(|| {
+            Error::Usage("a pipeline's run is resumed under a tier: say which with --tier".into())
+        })?;
+        let profile = self.profile.as_deref().map(Profile::read).transpose()?;
+        let options = self.edit.read()?;
+        let request = Request {
+            tier,
+            profile: profile.as_ref(),
+            confirmed: self.confirm,
+            clock: &|| self.clock.read(),
+        };
+        let (claim, written) =
+            as_caller(program, "resume", |caller| resume::resume(&self.file, &request, &options, caller))?;
+        warn(output, &self.file, &written);
+        let more = claim.told(&request);
+        let line = format!("resumed {}: {}", self.file.display(), describe(&claim, tier));
+        if let Err(error) = output.result(with_write(&written, more), &line) {
+            output.warning(&error.to_string()); // the run is claimed all the same
+        }
+        Ok(0)
+    }
+}
+
+fn describe(claim: &Claim, tier: Tier) -> String {
+    let before = match &claim.from {
+        Some(from) if claim.crossed => format!(" (before: {from})"),
+        _ => String::new(),
+    };
+    let cursor = claim.current_phase.as_ref();
+    let phase = cursor.map_or(String::new(), |phase| format!(", current_phase {phase}"));
+    format!("under {}{before}{phase}", tier.id())
+}
