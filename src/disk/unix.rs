@@ -60,6 +60,28 @@ impl Folder {
         Ok(File::from(retry_on_intr(|| rustix::fs::openat(&self.fd, name, flags, to_mode(mode)))?))
     }
 
+    /// Opens `name` for reading and for appending, never through a link; makes it, with mode 0666 less the umask, if it
+    /// is missing, and says whether it was.
+    pub fn open_to_append(&self, name: &OsStr) -> io::Result<(File, bool)> {
+        let flags = OFlags::RDWR
+            | OFlags::APPEND
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::NOCTTY
+            | OFlags::CLOEXEC;
+        let open = |flags| retry_on_intr(|| rustix::fs::openat(&self.fd, name, flags, to_mode(0o666)));
+        loop {
+            match open(flags) {
+                Err(Errno::NOENT) => {}
+                opened => return Ok((File::from(opened?), false)),
+            }
+            match open(flags | OFlags::CREATE | OFlags::EXCL) {
+                Err(Errno::EXIST) => {} // made by another since: open that one
+                made => return Ok((File::from(made?), true)),
+            }
+        }
+    }
+
     /// Creates a file without a name, which vanishes with its last descriptor; `None` where there is no such thing.
     #[cfg(target_os = "linux")]
     pub fn create_unnamed(&self, mode: u32) -> io::Result<Option<File>> {
@@ -291,6 +313,31 @@ pub fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<()> {
     match retry_on_intr(|| rustix::io::pwrite(file, bytes, 0))? {
         written if written == bytes.len() => Ok(()),
         _ => Err(io::ErrorKind::WriteZero.into()),
+    }
+}
+
+/// Appends `bytes` to `file`, which is open for appending, in one write. Cut short, by a full disk, it is undone, unless
+/// another has appended since.
+pub fn append_whole(file: &File, bytes: &[u8]) -> io::Result<()> {
+    refuse_beyond_limit(facts(file)?.size + bytes.len() as u64)?;
+    let written = retry_on_intr(|| rustix::io::write(file, bytes))?;
+    if written == bytes.len() {
+        return Ok(());
+    }
+    // An appending write leaves the position behind itself.
+    let end = rustix::fs::tell(file)?;
+    if facts(file)?.size == end {
+        truncate(file, end - written as u64)?;
+    }
+    Err(io::ErrorKind::StorageFull.into())
+}
+
+/// The last byte of `file`, which has `size` bytes, at least one.
+pub fn last_byte(file: &File, size: u64) -> io::Result<u8> {
+    let mut byte = [0];
+    match retry_on_intr(|| rustix::io::pread(file, &mut byte, size - 1))? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()), // cut since
+        _ => Ok(byte[0]),
     }
 }
 
