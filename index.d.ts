@@ -246,8 +246,9 @@ export declare function checkResultSync(text: string | Uint8Array): CheckedResul
  * Reads a state, asks `fn` what to change, and writes that, all under one lock: nobody can write in between.
  *
  * `fn` gets the state and how it was read, and returns a patch, or `undefined` or `null` to write nothing; it may be async.
- * What it throws is thrown here, and nothing is written. If another tool removes the lock meanwhile, nothing is written
- * either, and all of it, `fn` included, is done again as long as the window lasts: let it depend on its arguments only.
+ * What it throws is thrown here, and nothing is written. If another tool removes the lock or writes meanwhile, nothing is
+ * written either, and all of it, `fn` included, is done again as long as the window lasts: let it depend on its arguments
+ * only.
  *
  * @param options those of {@link writeState}; the window is for the lock, not for the time that `fn` takes
  * @throws {PipestateError} as {@link writeState} does
@@ -741,8 +742,14 @@ export interface LockSyncOptions {
   lockTimeoutMs?: number
 }
 
-/** Against what `recover` measures the age of a run. */
+/** Against what `recover` measures. */
 export interface RecoverOptions {
+  /**
+   * The home folder, in which preference files may lie (`~`); `false` leaves it alone.
+   *
+   * @default the user's home folder, `HOME`
+   */
+  home?: StateFile | false
   /**
    * How long a running run may be silent before it counts as crashed, in milliseconds.
    *
@@ -757,7 +764,7 @@ export interface RecoverOptions {
   now?: Date | string
 }
 
-/** Where `scanRuns` looks, and against what it measures ages. */
+/** Where `scanRuns` looks, and against what it measures. */
 export interface ScanOptions {
   /**
    * The workspaces below which the scope roots of all tiers are looked through.
@@ -766,7 +773,8 @@ export interface ScanOptions {
    */
   workspaces?: StateFile[]
   /**
-   * The home folder, below which they are looked through too; `false` leaves it out.
+   * The home folder, below which they are looked through too, and in which preference files may lie; `false` leaves it
+   * alone.
    *
    * @default the user's home folder, `HOME`
    */

@@ -408,9 +408,9 @@ function lockStateSync(file, options) {
 // ---- updates ----
 
 /**
- * Both updates: lock, read, ask `fn`, write, release; and all of it again when another tool has removed the lock
- * meanwhile, as long as the window lasts (L11). A generator, so that it is written once: what it yields comes back as a
- * value, at once or awaited, and `run` has a native call done now or later.
+ * Both updates: lock, read, ask `fn`, write, release; and all of it again when another tool has removed the lock or
+ * written meanwhile, as long as the window lasts (L11). A generator, so that it is written once: what it yields comes
+ * back as a value, at once or awaited, and `run` has a native call done now or later.
  */
 function* updating(run, caller, path, fn, { signal, lockTimeoutMs, ...patching }) {
   const locking = lockTimeoutMs === undefined ? {} : { lockTimeoutMs };
@@ -428,9 +428,11 @@ function* updating(run, caller, path, fn, { signal, lockTimeoutMs, ...patching }
         result = { rev, changed: false, created: false, path: lock.path };
       } else {
         const json = toText(patch);
-        const outcome = yield run((now) => native.writeLocked(session, now, lock.handle, json, patching));
+        // The patch answers to what `fn` was given, so it is written onto that or not at all.
+        const options = { ifMatch: rev, ...patching };
+        const outcome = yield run((now) => native.writeLocked(session, now, lock.handle, json, options));
         locking.lockTimeoutMs = deadline - performance.now();
-        if (isLockLost(outcome) && locking.lockTimeoutMs > 0) continue;
+        if (isOutdated(outcome, patching) && locking.lockTimeoutMs > 0) continue;
         result = value(outcome, caller);
       }
     } finally {
@@ -441,8 +443,10 @@ function* updating(run, caller, path, fn, { signal, lockTimeoutMs, ...patching }
   }
 }
 
-function isLockLost({ failure }) {
-  return failure !== undefined && JSON.parse(failure).code === 'ERR_PIPESTATE_LOCK_LOST';
+function isOutdated({ failure }, { ifMatch }) {
+  if (failure === undefined) return false;
+  const { code } = JSON.parse(failure);
+  return code === 'ERR_PIPESTATE_LOCK_LOST' || (code === 'ERR_PIPESTATE_CONFLICT' && ifMatch === undefined);
 }
 
 function toFunction(fn) {
@@ -532,8 +536,59 @@ for (const [name, toArguments] of Object.entries(AGENT)) {
   Object.assign(agent, twins);
 }
 
+// Plain lists, so that `import { writeState } from 'pipestate'` finds the names.
+const {
+  createTask,
+  createTaskSync,
+  findTask,
+  findTaskSync,
+  listTasks,
+  listTasksSync,
+  planResume,
+  planResumeSync,
+  startResume,
+  startResumeSync,
+  setPhase,
+  setPhaseSync,
+  halt,
+  haltSync,
+  nextAttempt,
+  nextAttemptSync,
+  appendHandoff,
+  appendHandoffSync,
+  latestHandoff,
+  latestHandoffSync,
+  phaseFiles,
+  phaseFilesSync,
+  checkResult,
+  checkResultSync,
+} = agent;
+
 module.exports = {
-  ...agent,
+  createTask,
+  createTaskSync,
+  findTask,
+  findTaskSync,
+  listTasks,
+  listTasksSync,
+  planResume,
+  planResumeSync,
+  startResume,
+  startResumeSync,
+  setPhase,
+  setPhaseSync,
+  halt,
+  haltSync,
+  nextAttempt,
+  nextAttemptSync,
+  appendHandoff,
+  appendHandoffSync,
+  latestHandoff,
+  latestHandoffSync,
+  phaseFiles,
+  phaseFilesSync,
+  checkResult,
+  checkResultSync,
   writeState,
   writeStateSync,
   readState,

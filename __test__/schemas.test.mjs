@@ -9,13 +9,11 @@ import fc from 'fast-check';
 import { validateStateSync } from 'pipestate';
 import { folder, root } from './support.mjs';
 
-/** What no schema can say: how fields go together, what the calendar says, what stands twice. */
-const BEYOND = new Set([
-  'not-a-time',
-  'index-differs',
-  'current-phase-out-of-range',
-  'current-phase-no-phase',
-]);
+/** What no schema can say: how fields go together, and what the calendar says. */
+const BEYOND = {
+  pipeline: ['not-a-time', 'index-differs', 'current-phase-out-of-range', 'current-phase-no-phase'],
+  agent: [],
+};
 
 const ajv = new Ajv({ strict: true, allowUnionTypes: true, strictRequired: false, validateFormats: false });
 const schema = (name) => JSON.parse(readFileSync(join(root, 'schemas', name), 'utf8'));
@@ -101,19 +99,19 @@ const damages = fc.array(
 );
 
 for (const [kind, name, make] of [
-  ['pipeline', 'pipeline', pipeline],
-  ['pipeline', 'pipeline with keyed phases', keyed],
-  ['agent', 'agent', agent],
-  ['agent', 'agent with listed phases', listed],
+  ['pipeline', "a pipeline's state", pipeline],
+  ['pipeline', "a pipeline's state with keyed phases", keyed],
+  ['agent', "an agent's state", agent],
+  ['agent', "an agent's state with listed phases", listed],
 ]) {
-  test(`the schema of an ${name} state agrees with the validator`, (t) => {
+  test(`the schema of ${name} agrees with the validator`, (t) => {
     const file = join(folder(t), 'state.json');
     const valid = schemas[kind];
     let accepted = 0;
     const agrees = (document) => {
       writeFileSync(file, JSON.stringify(document));
       const errors = validateStateSync(file, { kind }).findings.filter(({ severity }) => severity === 'error');
-      const within = errors.filter(({ code }) => !BEYOND.has(code));
+      const within = errors.filter(({ code }) => !BEYOND[kind].includes(code));
       const isValid = valid(document);
       if (isValid) accepted += 1;
       assert.equal(isValid, within.length === 0, JSON.stringify({ document, within, schema: valid.errors }, null, 1));
@@ -137,7 +135,7 @@ for (const [kind, name, make] of [
         all.forEach((each) => damage(document, each));
         agrees(document);
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
     assert.ok(accepted > 500, `${accepted} of the documents were valid, enough to tell the two apart`);
   });

@@ -369,7 +369,7 @@ fn seconds(duration: &Duration) -> String {
 fn describe(source: &io::Error) -> String {
     let text = source.to_string();
     match text.find(" (os error") {
-        Some(end) => text[..end].to_lowercase(),
+        Some(end) => text[..end].trim_end_matches('.').to_lowercase(),
         None => text,
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Serialize, Serializer};
 
-use crate::document::Value;
+use crate::document::{Key, Value};
 
 /// The kinds of state document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -26,6 +26,16 @@ pub const PIPELINE_FILE: &str = "pipeline-state.json";
 impl StateKind {
     /// The kind of the document `root` in the file at `path`: by the file's name, else by the fields that only one
     /// kind has. `None` is a document of neither kind, for which no P, S or V rule applies.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use pipestate::document::Document;
+    /// use pipestate::kind::StateKind;
+    ///
+    /// let document = Document::parse(br#"{"currentPhase": 4}"#.to_vec()).unwrap();
+    /// assert_eq!(StateKind::of(Path::new("state.json"), document.root()), Some(StateKind::Agent));
+    /// assert_eq!(StateKind::of(Path::new("pipeline-state.json"), document.root()), Some(StateKind::Pipeline));
+    /// ```
     pub fn of(path: &Path, root: Value<'_>) -> Option<StateKind> {
         StateKind::by_name(path).or_else(|| StateKind::by_fields(root))
     }
@@ -41,16 +51,19 @@ impl StateKind {
 
     /// The kind that a document's fields say.
     pub fn by_fields(root: Value<'_>) -> Option<StateKind> {
-        let mut kind = None;
-        for member in root.members() {
-            if member.key == *"pipeline_id" || member.key == *"current_phase" {
-                return Some(StateKind::Pipeline);
-            }
-            if member.key == *"currentPhase" {
-                kind = Some(StateKind::Agent);
-            }
+        let keys: Vec<Key> = root.members().map(|member| member.key).collect();
+        StateKind::by_keys(|field| keys.iter().any(|key| *key == *field))
+    }
+
+    /// The kind of a document that has the keys that `has` says.
+    pub fn by_keys(has: impl Fn(&str) -> bool) -> Option<StateKind> {
+        if has("pipeline_id") || has("current_phase") {
+            Some(StateKind::Pipeline)
+        } else if has("currentPhase") {
+            Some(StateKind::Agent)
+        } else {
+            None
         }
-        kind
     }
 
     /// The kind's name, as `--kind` and `--json` have it.

@@ -87,7 +87,7 @@ readStateSync<Agent>('a.json').state.nothing;
 
 // Validation.
 const report: StateReport = await validateState('a.json', { kind: 'agent', maxPhase: 9, strict: true });
-const severities: ('error' | 'warning' | 'info')[] = report.findings.map(({ severity }) => severity);
+const severities: ('error' | 'warning' | 'advice' | 'info')[] = report.findings.map(({ severity }) => severity);
 const exit: 0 | 1 | 3 = validateStateSync('a.json').exitCode;
 // @ts-expect-error no such kind
 await validateState('a.json', { kind: 'other' });

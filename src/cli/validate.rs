@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::output::Output;
 use crate::error::Error;
+use crate::kind::StateKind;
 use crate::validate::{self, DEFAULT_MAX_PHASE, Options, Report};
 
 /// Say whether a state file is safe to resume, and everything that is wrong or odd about it
@@ -46,8 +47,8 @@ impl Validate {
     pub fn run(self, output: &mut Output) -> Result<u8, Error> {
         let kind = match self.kind {
             Kind::Auto => None,
-            Kind::Agent => Some(validate::Kind::Agent),
-            Kind::Pipeline => Some(validate::Kind::Pipeline),
+            Kind::Agent => Some(StateKind::Agent),
+            Kind::Pipeline => Some(StateKind::Pipeline),
         };
         let options = Options { kind, max_phase: self.max_phase, strict: self.strict };
         let reports: Vec<Report> =

@@ -318,8 +318,9 @@ export declare function checkResultSync(text: string | Uint8Array): CheckedResul
  * Reads a state, asks `fn` what to change, and writes that, all under one lock: nobody can write in between.
  *
  * `fn` gets the state and how it was read, and returns a patch, or `undefined` or `null` to write nothing; it may be async.
- * What it throws is thrown here, and nothing is written. If another tool removes the lock meanwhile, nothing is written
- * either, and all of it, `fn` included, is done again as long as the window lasts: let it depend on its arguments only.
+ * What it throws is thrown here, and nothing is written. If another tool removes the lock or writes meanwhile, nothing is
+ * written either, and all of it, `fn` included, is done again as long as the window lasts: let it depend on its arguments
+ * only.
  *
  * @param options those of {@link writeState}; the window is for the lock, not for the time that `fn` takes
  * @throws {PipestateError} as {@link writeState} does

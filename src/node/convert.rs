@@ -15,13 +15,14 @@ use super::held::Held;
 use crate::atomic::Durability;
 use crate::cli;
 use crate::error::Error;
+use crate::kind::StateKind;
 use crate::lock;
 use crate::merge::Nulls;
 use crate::recovery::{Clock, STALE_AFTER};
 use crate::runs::{self, Places};
 use crate::time::Moment;
 use crate::update::{self, Mode, Snapshot, Written};
-use crate::validate::{self, Kind, Report};
+use crate::validate::{self, Report};
 
 /// A path: a string, or bytes where it may not be UTF-8.
 pub type File = Either<String, Uint8Array>;
@@ -180,8 +181,8 @@ impl ValidateOptions {
     pub fn parse(self) -> Result<validate::Options, Error> {
         let kind = match self.kind.as_deref() {
             None | Some("auto") => None,
-            Some("agent") => Some(Kind::Agent),
-            Some("pipeline") => Some(Kind::Pipeline),
+            Some("agent") => Some(StateKind::Agent),
+            Some("pipeline") => Some(StateKind::Pipeline),
             Some(_) => return Err(Error::Usage("options.kind must be 'auto', 'agent' or 'pipeline'".into())),
         };
         let max_phase = self.max_phase.unwrap_or(validate::DEFAULT_MAX_PHASE);

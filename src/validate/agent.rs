@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::fields::{Fields, Shape};
-use super::finding::{Finding, quoted};
+use super::finding::Finding;
 use super::keys_twice;
-use super::time::TIME_FIELDS;
 use crate::document::{Kind as JsonKind, Value, pointer_token};
+use crate::text::quoted;
+use crate::time::TIME_FIELDS;
 
 /// The keys that the documents give an agent state, beside the times of R7.
 const KNOWN_KEYS: &[&str] = &[
@@ -359,8 +360,9 @@ fn unknown_keys(root: &Fields<'_>, findings: &mut Vec<Finding>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kind::StateKind;
+    use crate::validate::Options;
     use crate::validate::tests::{check, lines};
-    use crate::validate::{Kind, Options};
 
     /// What is found in a state with this cursor and nothing else to say about it.
     fn of_cursor(cursor: &str) -> Vec<String> {
@@ -411,7 +413,7 @@ mod tests {
             ),
             (
                 r#""testing\n""#,
-                r#"currentPhase is the string "testing\u{a}", which is no phase [current-phase-not-an-integer]"#,
+                r#"currentPhase is the string "testing\n", which is no phase [current-phase-not-an-integer]"#,
             ),
         ] {
             assert_eq!(of_cursor(cursor), [format!("error /currentPhase: {finding}")], "{cursor}");
@@ -599,7 +601,7 @@ mod tests {
                 r#"warning /a~1b: "a/b" is no field that an agent state has; pipestate does not read it [key-unknown]"#,
                 r#"warning /__proto__: "__proto__" is no field that an agent state has; pipestate does not read it [key-unknown]"#,
                 r#"warning /: "" is no field that an agent state has; pipestate does not read it [key-unknown]"#,
-                r#"warning /x\u{a}y: "x\u{a}y" is no field that an agent state has; pipestate does not read it [key-unknown]"#,
+                r#"warning /x\ny: "x\ny" is no field that an agent state has; pipestate does not read it [key-unknown]"#,
             ]
         );
     }
@@ -618,7 +620,7 @@ mod tests {
 
     #[test]
     fn v7_a_host_names_its_own_highest_phase() {
-        let options = |max_phase| Options { kind: Some(Kind::Agent), max_phase, strict: false };
+        let options = |max_phase| Options { kind: Some(StateKind::Agent), max_phase, strict: false };
         let text = r#"{"currentPhase":16,"phases":{"16":"running","17":"pending"}}"#;
         assert_eq!(
             check(text, &options(16)),

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::agent::Agent;
 use super::fields::{Fields, Shape};
-use super::finding::{Finding, quoted};
-use super::time::{TIME_FIELDS, Zone};
+use super::finding::Finding;
 use crate::document::{Kind as JsonKind, Value};
+use crate::phases::is_done as is_finished;
+use crate::text::quoted;
+use crate::time::{Moment, TIME_FIELDS, Zone};
 
 /// Adds every contradiction in a state; `exists` is asked about the files that it lists.
 pub(super) fn check(agent: &Agent<'_>, exists: &dyn Fn(&Path) -> bool, findings: &mut Vec<Finding>) {
@@ -22,11 +24,6 @@ pub(super) fn check(agent: &Agent<'_>, exists: &dyn Fn(&Path) -> bool, findings:
 /// A phase behind which nothing is left to do.
 fn is_done(status: &str) -> bool {
     is_finished(status) || status == "skipped"
-}
-
-/// `done` and `completed` are one status, of a phase and of a run.
-fn is_finished(status: &str) -> bool {
-    matches!(status, "done" | "completed")
 }
 
 fn is_running(status: &str) -> bool {
@@ -87,7 +84,7 @@ fn times(agent: &Agent<'_>, findings: &mut Vec<Finding>) {
 fn times_of(fields: &Fields<'_>, pointer: &str, findings: &mut Vec<Finding>) {
     for field in TIME_FIELDS {
         let Some(text) = fields.get(field).and_then(Value::as_str) else { continue };
-        let zone = Zone::of(&text);
+        let zone = Moment::parse(&text).map(|moment| moment.zone);
         let text = quoted(&text);
         let (code, message) = match zone {
             Some(Zone::Given) => continue,
@@ -291,6 +288,7 @@ mod tests {
     }
 
     /// Validates a state on a disk that has these files, and tells what was looked for.
+    #[cfg_attr(not(unix), allow(dead_code))] // the paths of its tests are of Unix
     fn on_disk(text: &str, files: &[&str]) -> (Vec<String>, Vec<String>) {
         let asked = RefCell::new(Vec::new());
         let exists = |path: &Path| {
@@ -312,8 +310,10 @@ mod tests {
             ),
             (
                 vec![
-                    r#"warning /phases/4/files/1: the listed file "src/b.rs" does not exist [file-missing]"#.to_owned(),
-                    r#"warning /phases/4/files/3: the listed file "d\u{a}d.rs" does not exist [file-missing]"#.to_owned(),
+                    r#"warning /phases/4/files/1: the listed file "src/b.rs" does not exist [file-missing]"#
+                        .to_owned(),
+                    r#"warning /phases/4/files/3: the listed file "d\nd.rs" does not exist [file-missing]"#
+                        .to_owned(),
                 ],
                 ["/w/a.rs", "/w/src/b.rs", "/etc/c", "/w/d\nd.rs"].map(String::from).into()
             )
@@ -358,12 +358,13 @@ mod tests {
     fn files_that_are_no_list_of_paths_are_named() {
         assert_eq!(
             lines(
-                r#"{"currentPhase":4,"worktreePath":"/w","phases":{"4":{"files":["a",1,""]},"5":{"files":{"a":1}}}}"#
+                r#"{"currentPhase":4,"phases":{"4":{"files":["a",1,""]},"5":{"files":{"a":1}}}}"#
             ),
             [
                 "warning /phases/4/files/1: the listed file is not named by a path [file-not-a-path]",
                 "warning /phases/4/files/2: the listed file is not named by a path [file-not-a-path]",
                 "warning /phases/5/files: files is an object instead of a list of paths [files-not-a-list]",
+                "info /worktreePath: no absolute worktree is recorded to look for the listed files in: 1 unchecked [files-unchecked]",
             ]
         );
     }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::text::one_line;
+
 /// How much a finding weighs (V5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -73,33 +75,10 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.severity.word())?;
         if !self.pointer.is_empty() {
-            f.write_str(" ")?;
-            write_on_one_line(&self.pointer, f)?;
+            write!(f, " {}", one_line(&self.pointer))?;
         }
         write!(f, ": {} [{}]", self.message, self.code)
     }
-}
-
-/// Writes text of the document so that it stays on its line and steers no terminal.
-fn write_on_one_line(text: &str, f: &mut impl fmt::Write) -> fmt::Result {
-    let breaks_lines =
-        |character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}');
-    text.chars().try_for_each(|character| match breaks_lines(character) {
-        true => write!(f, "{}", character.escape_unicode()),
-        false => f.write_char(character),
-    })
-}
-
-/// A string of the document as a message shows it: in quotes, on one line, no more of it than anyone reads.
-pub(super) fn quoted(text: &str) -> String {
-    /// In characters.
-    const LONGEST: usize = 60;
-    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(end, _)| end);
-    let mut quoted = String::from("\"");
-    // Writing to a string does not fail.
-    let _ = write_on_one_line(&text[..end], &mut quoted);
-    quoted.push_str(if end < text.len() { "…\"" } else { "\"" });
-    quoted
 }
 
 #[cfg(test)]
@@ -113,14 +92,7 @@ mod tests {
         assert_eq!(line(Finding::warning("some-code", "", "is odd")), "warning: is odd [some-code]");
         assert_eq!(
             line(Finding::info("some-code", "/a\nb\u{1b}[31m\u{2028}é", "is odd")),
-            "info /a\\u{a}b\\u{1b}[31m\\u{2028}é: is odd [some-code]"
+            "info /a\\nb\\u{1b}[31m\\u{2028}é: is odd [some-code]"
         );
-    }
-
-    #[test]
-    fn text_of_the_document_is_quoted_on_one_line_and_shortened() {
-        assert_eq!(quoted("run\0ning"), "\"run\\u{0}ning\"");
-        assert_eq!(quoted(&"é".repeat(60)), format!("\"{}\"", "é".repeat(60)));
-        assert_eq!(quoted(&"é".repeat(61)), format!("\"{}…\"", "é".repeat(60)));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. The file is read and parsed. What is missing, cannot be read, or holds no JSON object ends here, with a finding
 //!    that names it as what it is (V2); its exit code is 3.
-//! 2. Its [`Kind`] decides which rules apply: by file name, then by its keys, or as the caller says.
+//! 2. Its [`StateKind`] decides which rules apply: by file name, then by its keys, or as the caller says.
 //! 3. What D1 and D6 say of any document: white space in front, keys that stand twice.
 //! 4. What the kind's rules say: of an agent state `agent` has V1 and V2, `contradiction` V3. Of a pipeline's
 //!    document `pipeline` has V4, and [`surroundings`] what lies around its run.
@@ -17,7 +17,6 @@ mod contradiction;
 mod fields;
 mod finding;
 mod pipeline;
-mod time;
 
 use std::borrow::Cow;
 use std::fs;
@@ -30,7 +29,9 @@ pub use finding::{Finding, Severity};
 
 use crate::document::{Document, Fault, FaultKind, Kind as JsonKind, Value, pointer_token};
 use crate::error::Error;
+use crate::kind::{StateKind, or_unknown};
 use crate::pipeline::surroundings::{self, Notice, Weight};
+use crate::runs::home_folder;
 use crate::update;
 use agent::Agent;
 use fields::{Fields, Shape};
@@ -41,62 +42,11 @@ pub const DEFAULT_MAX_PHASE: u32 = 7;
 /// Where the rules look, in documents of either kind.
 const SHAPE: Shape = Shape::Named(&[("phases", Shape::Each(&Shape::Flat))]);
 
-/// Which of the two documents a state is, and so which rules apply to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// `agent-state.json`: one task of the agent pipeline.
-    Agent,
-    /// `pipeline-state.json`: one run of a pipeline.
-    Pipeline,
-    /// Neither.
-    Unknown,
-}
-
-impl Kind {
-    /// The kind of a document: by its file name, else by its cursor's spelling.
-    ///
-    /// ```
-    /// use std::path::Path;
-    /// use pipestate::document::Document;
-    /// use pipestate::validate::Kind;
-    ///
-    /// let document = Document::parse(br#"{"currentPhase": 4}"#.to_vec()).unwrap();
-    /// assert_eq!(Kind::of(Path::new("state.json"), document.root()), Kind::Agent);
-    /// assert_eq!(Kind::of(Path::new("run/pipeline-state.json"), document.root()), Kind::Pipeline);
-    /// ```
-    pub fn of(path: &Path, root: Value<'_>) -> Kind {
-        match Kind::by_name(path) {
-            Kind::Unknown => Kind::by_keys(&Fields::of(root, &Shape::Flat)),
-            named => named,
-        }
-    }
-
-    fn by_name(path: &Path) -> Kind {
-        match path.file_name().and_then(|name| name.to_str()) {
-            Some("agent-state.json") => Kind::Agent,
-            Some("pipeline-state.json") => Kind::Pipeline,
-            _ => Kind::Unknown,
-        }
-    }
-
-    fn by_keys(fields: &Fields<'_>) -> Kind {
-        let has = |key: &str| fields.get(key).is_some();
-        if has("pipeline_id") || has("current_phase") {
-            Kind::Pipeline
-        } else if has("currentPhase") {
-            Kind::Agent
-        } else {
-            Kind::Unknown
-        }
-    }
-}
-
 /// What is asked of a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// The kind to check it as; `None` finds it out.
-    pub kind: Option<Kind>,
+    pub kind: Option<StateKind>,
     /// The highest phase of the host's phase list (V7).
     pub max_phase: u32,
     /// Whether warnings fail too.
@@ -118,7 +68,8 @@ pub struct Report {
     #[serde(serialize_with = "path_as_text")]
     pub path: PathBuf,
     /// As which kind it was checked.
-    pub kind: Kind,
+    #[serde(serialize_with = "or_unknown")]
+    pub kind: Option<StateKind>,
     /// Revision of what was checked (M7): `none` when there is no file, nothing when it could not be read.
     pub rev: Option<String>,
     /// All that was found, errors first, then warnings.
@@ -139,7 +90,13 @@ impl Report {
     }
 
     /// A document was checked.
-    fn of_document(path: &Path, kind: Kind, rev: String, mut findings: Vec<Finding>, strict: bool) -> Report {
+    fn of_document(
+        path: &Path,
+        kind: Option<StateKind>,
+        rev: String,
+        mut findings: Vec<Finding>,
+        strict: bool,
+    ) -> Report {
         let fails = |finding: &Finding| match finding.severity {
             Severity::Error => true,
             Severity::Warning => strict,
@@ -152,7 +109,7 @@ impl Report {
 
     /// There was no document to check.
     fn of_no_document(path: &Path, rev: Option<String>, options: &Options, finding: Finding) -> Report {
-        let kind = options.kind.unwrap_or_else(|| Kind::by_name(path));
+        let kind = options.kind.or_else(|| StateKind::by_name(path));
         Report { ok: false, path: path.to_owned(), kind, rev, findings: vec![finding], is_document: false }
     }
 }
@@ -227,7 +184,7 @@ fn around(path: &Path, root: Value<'_>) -> Vec<Finding> {
         };
         Finding { severity, code, pointer, message }
     };
-    let home = std::env::home_dir();
+    let home = home_folder();
     surroundings::notices(path, root, home.as_deref()).into_iter().map(finding).collect()
 }
 
@@ -237,24 +194,22 @@ fn validate(path: &Path, text: Vec<u8>, rev: String, options: &Options, disk: &D
         Err(corruption) => return Report::of_no_document(path, Some(rev), options, corruption),
     };
     let root = Fields::of(document.root(), &SHAPE);
-    let kind = options.kind.unwrap_or_else(|| match Kind::by_name(path) {
-        Kind::Unknown => Kind::by_keys(&root),
-        named => named,
-    });
+    let by_keys = || StateKind::by_keys(|key| root.get(key).is_some());
+    let kind = options.kind.or_else(|| StateKind::by_name(path)).or_else(by_keys);
     let mut findings = Vec::new();
     if document.has_leading_whitespace() {
         findings.push(leading_white_space());
     }
     match kind {
-        Kind::Agent => {
+        Some(StateKind::Agent) => {
             let agent = Agent::read(root, options.max_phase, &mut findings);
             contradiction::check(&agent, disk.exists, &mut findings);
         }
-        Kind::Pipeline => {
+        Some(StateKind::Pipeline) => {
             pipeline::check(root, &mut findings);
             findings.extend((disk.around)(document.root()));
         }
-        Kind::Unknown => {
+        None => {
             findings.push(unknown_kind());
             findings.extend(keys_twice(&root, ""));
         }
@@ -378,7 +333,7 @@ mod tests {
     }
 
     /// Kind, findings and exit code of a text in a file of this name.
-    fn answer(name: &str, text: &[u8], kind: Option<Kind>) -> (Kind, Vec<String>, u8) {
+    fn answer(name: &str, text: &[u8], kind: Option<StateKind>) -> (Option<StateKind>, Vec<String>, u8) {
         let options = Options { kind, ..Options::default() };
         let report = validate_text(Path::new(name), text.to_vec(), &options, &|_| true);
         let lines = report.findings.iter().map(Finding::to_string).collect();
@@ -388,38 +343,35 @@ mod tests {
     #[test]
     fn the_kind_is_told_by_file_name_then_by_keys() {
         for (name, text, kind) in [
-            ("agent-state.json", r#"{"pipeline_id":"x"}"#, Kind::Agent),
-            ("a/pipeline-state.json", r#"{"currentPhase":4}"#, Kind::Pipeline),
-            ("s.json", r#"{"currentPhase":4}"#, Kind::Agent),
-            ("s.json", r#"{"currentPhase":null}"#, Kind::Agent),
-            ("s.json", r#"{"currentPhase":4,"pipeline_id":"x"}"#, Kind::Pipeline),
-            ("s.json", r#"{"current_phase":"testing"}"#, Kind::Pipeline),
-            ("s.json", r#"{"phases":{"0":{"currentPhase":4}}}"#, Kind::Unknown),
-            ("agent-state.json.bak", "{}", Kind::Unknown),
-            ("s.json", "[]", Kind::Unknown),
+            ("agent-state.json", r#"{"pipeline_id":"x"}"#, Some(StateKind::Agent)),
+            ("a/pipeline-state.json", r#"{"currentPhase":4}"#, Some(StateKind::Pipeline)),
+            ("s.json", r#"{"currentPhase":4}"#, Some(StateKind::Agent)),
+            ("s.json", r#"{"currentPhase":null}"#, Some(StateKind::Agent)),
+            ("s.json", r#"{"currentPhase":4,"pipeline_id":"x"}"#, Some(StateKind::Pipeline)),
+            ("s.json", r#"{"current_phase":"testing"}"#, Some(StateKind::Pipeline)),
+            ("s.json", r#"{"phases":{"0":{"currentPhase":4}}}"#, None),
+            ("agent-state.json.bak", "{}", None),
+            ("s.json", "[]", None),
         ] {
             let document = Document::parse(text.into()).unwrap();
-            assert_eq!(Kind::of(Path::new(name), document.root()), kind, "{name} {text}");
+            assert_eq!(StateKind::of(Path::new(name), document.root()), kind, "{name} {text}");
             assert_eq!(answer(name, text.as_bytes(), None).0, kind, "{name} {text}");
         }
-        assert_eq!(answer("pipeline-state.json", b"{}", Some(Kind::Agent)).0, Kind::Agent);
+        assert_eq!(answer("pipeline-state.json", b"{}", Some(StateKind::Agent)).0, Some(StateKind::Agent));
     }
 
     #[test]
     fn what_is_neither_kind_is_not_vouched_for() {
         let unknown = "error: neither an agent nor a pipeline state: it has no currentPhase, current_phase or pipeline_id; \
                        check the file, or say what it is with --kind [kind-unknown]";
-        assert_eq!(
-            answer("s.json", br#"{"phases":{"9":null}}"#, None),
-            (Kind::Unknown, vec![unknown.to_owned()], 1)
-        );
+        assert_eq!(answer("s.json", br#"{"phases":{"9":null}}"#, None), (None, vec![unknown.to_owned()], 1));
     }
 
     #[test]
     fn of_a_pipeline_document_the_document_and_its_schema_are_checked() {
         let text = b" {\"current_phase\":\"x\",\"status\":\"running\",\"status\":\"failed\"}";
         let (kind, lines, code) = answer("s.json", text, None);
-        assert_eq!((kind, code), (Kind::Pipeline, 1));
+        assert_eq!((kind, code), (Some(StateKind::Pipeline), 1));
         for line in [
             "error /phases: phases is missing [field-missing]",
             "warning: the document begins with white space, and the first byte of a state file is `{` [leading-white-space]",
@@ -462,7 +414,7 @@ mod tests {
             (b"[]", "it is an array, and a state document is an object [corrupt-not-an-object]"),
             (b" null ", "it is null, and a state document is an object [corrupt-not-an-object]"),
         ] {
-            for (name, kind) in [("agent-state.json", Kind::Agent), ("s.json", Kind::Unknown)] {
+            for (name, kind) in [("agent-state.json", Some(StateKind::Agent)), ("s.json", None)] {
                 let lines = vec![format!("error: the file is corrupt: {finding}")];
                 assert_eq!(answer(name, text, None), (kind, lines, 3));
             }
