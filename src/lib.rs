@@ -9,6 +9,10 @@
 //! 5. [`merge`] — the patch as splices of that text; no other byte changes.
 //! 6. [`atomic`] — the new text in place of the old, in one step.
 //!
+//! Above that, what the two kinds of runs need: [`pipeline`] and [`agent`], each deciding under the lock what is written, and
+//! [`task`], which numbers agents' runs. [`log`] is what is appended to instead of replaced, [`child`] what runs git and
+//! hooks, [`inside`] what keeps paths below their root.
+//!
 //! [`update`] is that list as code, and [`cli`] its door for people and shells. [`validate`] only reads: is a state safe
 //! to resume? Every failure is one [`error::Error`]. The system is met in [`disk`] alone.
 
