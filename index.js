@@ -408,9 +408,9 @@ function lockStateSync(file, options) {
 // ---- updates ----
 
 /**
- * Both updates: lock, read, ask `fn`, write, release; and all of it again when another tool has removed the lock
- * meanwhile, as long as the window lasts (L11). A generator, so that it is written once: what it yields comes back as a
- * value, at once or awaited, and `run` has a native call done now or later.
+ * Both updates: lock, read, ask `fn`, write, release; and all of it again when another tool has removed the lock or
+ * written meanwhile, as long as the window lasts (L11). A generator, so that it is written once: what it yields comes
+ * back as a value, at once or awaited, and `run` has a native call done now or later.
  */
 function* updating(run, caller, path, fn, { signal, lockTimeoutMs, ...patching }) {
   const locking = lockTimeoutMs === undefined ? {} : { lockTimeoutMs };
@@ -428,9 +428,11 @@ function* updating(run, caller, path, fn, { signal, lockTimeoutMs, ...patching }
         result = { rev, changed: false, created: false, path: lock.path };
       } else {
         const json = toText(patch);
-        const outcome = yield run((now) => native.writeLocked(session, now, lock.handle, json, patching));
+        // The patch answers to what `fn` was given, so it is written onto that or not at all.
+        const options = { ifMatch: rev, ...patching };
+        const outcome = yield run((now) => native.writeLocked(session, now, lock.handle, json, options));
         locking.lockTimeoutMs = deadline - performance.now();
-        if (isLockLost(outcome) && locking.lockTimeoutMs > 0) continue;
+        if (isOutdated(outcome, patching) && locking.lockTimeoutMs > 0) continue;
         result = value(outcome, caller);
       }
     } finally {
@@ -441,8 +443,10 @@ function* updating(run, caller, path, fn, { signal, lockTimeoutMs, ...patching }
   }
 }
 
-function isLockLost({ failure }) {
-  return failure !== undefined && JSON.parse(failure).code === 'ERR_PIPESTATE_LOCK_LOST';
+function isOutdated({ failure }, { ifMatch }) {
+  if (failure === undefined) return false;
+  const { code } = JSON.parse(failure);
+  return code === 'ERR_PIPESTATE_LOCK_LOST' || (code === 'ERR_PIPESTATE_CONFLICT' && ifMatch === undefined);
 }
 
 function toFunction(fn) {
@@ -483,7 +487,108 @@ function updateStateSync(file, fn, options) {
   return step.value;
 }
 
+// ---- agent runs and tasks: what is asked goes as JSON to the native half, which checks it ----
+
+/** Every call: its function, and what its arguments say, as `[file, request]`. */
+const AGENT = {
+  createTask: (ticket, options) => [undefined, { ...toRequest(options), ticket }],
+  findTask: (name, options) => [undefined, { ...toRequest(options), name: typeof name === 'number' ? `${name}` : name }],
+  listTasks: (options) => [undefined, toRequest(options)],
+  planResume: (file, options) => [toFile(file), toRequest(options)],
+  startResume: (file, options) => [toFile(file), toRequest(options)],
+  setPhase: (file, phase, options) => [toFile(file), { ...toRequest(options), phase }],
+  halt: (file, options) => [toFile(file), toRequest(options)],
+  nextAttempt: (file, loop, options) => [toFile(file), { ...toRequest(options), loop }],
+  appendHandoff: (file, options) => [toFile(file), toRequest(options)],
+  latestHandoff: (file) => [toFile(file), {}],
+  phaseFiles: (file, phase, options) => [toFile(file), { ...toRequest(options), phase }],
+  checkResult: (text) => [undefined, { text: isUint8Array(text) ? Buffer.from(text).toString() : toResult(text) }],
+};
+
+function toRequest(options = {}) {
+  if (options === null || typeof options !== 'object') throw wrong('options must be an object');
+  return options;
+}
+
+function toResult(text) {
+  if (typeof text !== 'string') throw wrong('text must be a string or a Uint8Array');
+  return text.toWellFormed();
+}
+
+/** JSON has no Infinity, and no number of milliseconds is larger than this one. */
+function toRequestText(request) {
+  return JSON.stringify(request, (_, option) => (option === Infinity ? Number.MAX_VALUE : option));
+}
+
+const agent = {};
+for (const [name, toArguments] of Object.entries(AGENT)) {
+  const twins = {
+    async [name](...args) {
+      const [file, request] = toArguments(...args);
+      const text = toRequestText(request);
+      return report(await later(undefined, () => native.agent(session, LATER, name, file, text)), twins[name]);
+    },
+    [`${name}Sync`](...args) {
+      const [file, request] = toArguments(...args);
+      return report(native.agent(session, NOW, name, file, toRequestText(request)), twins[`${name}Sync`]);
+    },
+  };
+  Object.assign(agent, twins);
+}
+
+// Plain lists, so that `import { writeState } from 'pipestate'` finds the names.
+const {
+  createTask,
+  createTaskSync,
+  findTask,
+  findTaskSync,
+  listTasks,
+  listTasksSync,
+  planResume,
+  planResumeSync,
+  startResume,
+  startResumeSync,
+  setPhase,
+  setPhaseSync,
+  halt,
+  haltSync,
+  nextAttempt,
+  nextAttemptSync,
+  appendHandoff,
+  appendHandoffSync,
+  latestHandoff,
+  latestHandoffSync,
+  phaseFiles,
+  phaseFilesSync,
+  checkResult,
+  checkResultSync,
+} = agent;
+
 module.exports = {
+  createTask,
+  createTaskSync,
+  findTask,
+  findTaskSync,
+  listTasks,
+  listTasksSync,
+  planResume,
+  planResumeSync,
+  startResume,
+  startResumeSync,
+  setPhase,
+  setPhaseSync,
+  halt,
+  haltSync,
+  nextAttempt,
+  nextAttemptSync,
+  appendHandoff,
+  appendHandoffSync,
+  latestHandoff,
+  latestHandoffSync,
+  phaseFiles,
+  phaseFilesSync,
+  checkResult,
+  checkResultSync,
   writeState,
   writeStateSync,
   readState,

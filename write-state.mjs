@@ -2,11 +2,11 @@
 // `pipestate write` without the program: arguments in, exit code out. Rust reads stdin and writes the streams itself.
 import { createRequire } from 'node:module';
 
-let native;
+let code = 70; // a bug, or an addon that cannot be loaded
 try {
-  native = createRequire(import.meta.url)('./native.js');
+  const native = createRequire(import.meta.url)('./native.js');
+  code = native.main('write-state', 'write', process.argv.slice(2));
 } catch (error) {
   process.stderr.write(`pipestate: ${error.message.split('\n', 1)[0]}\n`);
-  process.exit(70);
 }
-process.exit(native.main('write-state', 'write', process.argv.slice(2)));
+process.exit(code);

@@ -379,3 +379,104 @@ fn a_dead_holders_lock_that_has_its_private_name_still_is_swept_by_the_one_who_t
     assert_taken_over(&file, Duration::from_secs(1));
     assert_eq!(folder.names(), ["state.json"]);
 }
+
+/// The program as another user or elsewhere: a command in front of it, `None` where this is not allowed to us.
+fn pipestate_through(prefix: &[&str], program: &Path) -> Option<Command> {
+    let through = |program: &Path| {
+        let mut command = Command::new(prefix[0]);
+        command.args(&prefix[1..]).arg(program);
+        command
+    };
+    let allowed =
+        through(Path::new("true")).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    if !allowed {
+        println!("left out: {} is not allowed here", prefix[0]);
+    }
+    allowed.then(|| through(program))
+}
+
+#[test]
+fn process_1_of_a_namespace_does_not_wait_for_itself_for_ever() {
+    // openclaw #74346: in a container the lock of the last one named 1, and so did everybody.
+    let namespace = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    let program = Path::new(env!("CARGO_BIN_EXE_pipestate"));
+    let folder = Folder::new();
+    for (age, code) in [(Duration::ZERO, 2), (LONG_AGO, 0)] {
+        let Some(mut command) = pipestate_through(&namespace, program) else { return };
+        let file = locked(&folder, "1", age);
+        command.args(["write", "--no-fsync", "--lock-timeout", "300"]).arg(&file);
+        let started = Instant::now();
+        let ran = finish(start(command), "{\"b\":2}");
+        assert_eq!(ran.code, Some(code), "a lock made {age:?} ago: {ran:?}");
+        assert!(started.elapsed() < Duration::from_secs(1), "took {:?}", started.elapsed());
+        // Younger than this process, the lock may be that of another process 1; older, it is that of a past one.
+        assert_eq!(lock_of(&file).exists(), code == 2);
+    }
+}
+
+#[test]
+fn the_lock_of_another_user_is_respected_and_taken_away_only_from_the_dead() {
+    // uutils/shadow #28: nobody may signal root's process, which does not make it dead.
+    let folder = Folder::new();
+    let program = folder.join("pipestate");
+    fs::copy(env!("CARGO_BIN_EXE_pipestate"), &program).unwrap(); // where nobody may run it
+    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let state = folder.join("state");
+    fs::create_dir(&state).unwrap();
+    let write_as_nobody = |file: &Path| {
+        let mut command = pipestate_through(&nobody, &program)?;
+        command.args(["write", "--no-fsync", "--lock-timeout", "300"]).arg(file);
+        Some(finish(start(command), "{\"b\":2}"))
+    };
+    let set_mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(folder.path(), 0o755);
+    let file = state.join("state.json");
+    let sleeper = Sleeper::new();
+    let dead = dead_pid();
+    for (mode, pid, code, why) in [
+        (0o777, sleeper.pid(), 2, format!("held by process {}", sleeper.pid())),
+        (0o777, dead, 0, String::new()),
+        (0o1777, dead, 2, "belongs to user 0 and we may not remove it".to_owned()),
+    ] {
+        set_mode(&state, mode);
+        fs::write(&file, "{\"a\":1}\n").unwrap();
+        set_mode(&file, 0o666);
+        make_lock(&file, pid.to_string(), Duration::ZERO);
+        let Some(ran) = write_as_nobody(&file) else { return };
+        // In a sticky folder the file itself could not be replaced either.
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert!(ran.stderr.contains(&why), "{ran:?}");
+        let lines = fs::read_to_string(lock_of(&file)).unwrap_or_default();
+        assert_eq!(lines, if code == 0 { String::new() } else { pid.to_string() });
+    }
+}
+
+#[test]
+fn a_window_longer_than_the_holder_succeeds_and_a_shorter_one_ends_in_time() {
+    // agi-cli #444: a fixed number of short tries gave up while the holder was still at work.
+    let folder = Folder::new();
+    let file = folder.file("state.json", "{\"a\":1}\n");
+    let place = Arc::new(Place::find(&file, Missing::Fail).unwrap());
+    let lock = lock::acquire(&place, "a test", Duration::ZERO, &|| None).unwrap();
+    let started = Instant::now();
+    let patient: Vec<Child> = (0..100)
+        .map(|number| {
+            let mut command = pipestate();
+            command.args(["write", "--no-fsync", "--lock-timeout", "60000"]).arg(&file);
+            let mut child = start(command);
+            child.stdin.take().unwrap().write_all(format!("{{\"w{number}\":1}}").as_bytes()).unwrap();
+            child
+        })
+        .collect();
+    let (impatient, took) = write_within(&file, 1000);
+    assert_eq!(impatient.code, Some(2), "{impatient:?}");
+    assert!(took > Duration::from_secs(1) && took < Duration::from_millis(1300), "took {took:?}");
+    std::thread::sleep(Duration::from_secs(3).saturating_sub(started.elapsed()));
+    lock.release().unwrap();
+    for child in patient {
+        assert_written(&child.wait_with_output().unwrap().into());
+    }
+    let state: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(state.as_object().unwrap().len(), 101);
+    assert_eq!(folder.names(), ["state.json"]);
+}

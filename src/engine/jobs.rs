@@ -114,8 +114,9 @@ impl<F> EditJob<F> {
     }
 }
 
-impl<T, F> Job for EditJob<F>
+impl<T: Send + 'static, F> Job for EditJob<F>
 where
+    T: Send,
     F: FnMut(&Current) -> Result<(T, Steps), Error> + Send + 'static,
 {
     type Output = (T, Written);
@@ -249,7 +250,7 @@ impl<F> Once<F> {
     }
 }
 
-impl<T, F: FnOnce(Interrupted) -> Result<T, Error> + Send + 'static> Job for Once<F> {
+impl<T: Send, F: FnOnce(Interrupted) -> Result<T, Error> + Send + 'static> Job for Once<F> {
     type Output = T;
 
     fn attempt(&mut self, interrupted: Interrupted) -> Result<Attempt<T>, Error> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Run;
 use crate::error::Error;
-use crate::lock::{Holder, WatchId};
+use crate::lock::{self, Holder, WatchId};
 
 /// Names one job for as long as the process lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -184,9 +184,9 @@ impl Lines {
     }
 
     /// The head that was attempted is done; `seen` has the lock still, if its window ran out.
-    pub fn finish(&mut self, line: &Arc<Line>, seen: Option<Holder>) {
+    pub fn finish(&mut self, line: &Arc<Line>, seen: Option<Holder>) -> Entry {
         self.queues.get_mut(line).expect("a running line has a queue").seen = seen;
-        self.shift(line);
+        self.shift(line)
     }
 
     /// The head that was attempted found `holder` with the lock: it is to look again at `wake`, or when it is woken.
@@ -214,15 +214,20 @@ impl Lines {
         queue.head = Head::Parked { wake };
     }
 
-    /// The lock that the head of `line` waits for has changed.
-    pub fn ring(&mut self, line: &Arc<Line>) {
+    /// The lock that the head of `line` waits for has changed: it looks again after a [`lock::courtesy`] to others.
+    pub fn ring(&mut self, line: &Arc<Line>, now: Instant) {
         let Some(queue) = self.queues.get_mut(line) else { return };
+        let entry = &mut queue.entries[0];
         match &mut queue.head {
             Head::Ready => {}
             Head::Running { rung, .. } => *rung = true,
-            Head::Parked { .. } => {
-                queue.entries[0].waiting.armed = None; // the name may stand for another file by now
-                self.unpark(line);
+            Head::Parked { wake } => {
+                entry.waiting.armed = None; // the name may stand for another file by now
+                let since = entry.window.as_ref().map_or(now, |window| window.since);
+                let at = (*wake).min(now + lock::courtesy(now - since));
+                self.timers.remove(&(*wake, entry.id));
+                self.timers.insert((at, entry.id));
+                *wake = at;
             }
         }
     }

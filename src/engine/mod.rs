@@ -10,7 +10,8 @@
 //!    rung, and makes those heads ready again.
 //! 5. A window that runs out ends the wait: a head's after one last attempt, the others' by the waiter.
 //!
-//! A job is settled exactly once, by whoever ends it: a worker, the waiter, or the thread that calls [`abort`]. Jobs of
+//! A job is settled exactly once, by whoever ends it: a worker, the waiter, or the thread that calls [`abort`]; and after
+//! its line has moved on, so that two jobs of a line may be settled in another order than they were done. Jobs of
 //! an [`Owner`] that ends ([`abandon`]) are dropped unsettled, and what is being attempted is stopped short of its
 //! commit and waited for. A panic ends the one job, whose lock goes with its stack.
 //!
@@ -54,7 +55,7 @@ pub type Interrupted<'a> = &'a dyn Fn() -> Option<Error>;
 /// Something to be done in attempts, none of which waits for a lock.
 pub trait Job: Send + 'static {
     /// What it comes to.
-    type Output;
+    type Output: Send;
 
     /// Tries once.
     fn attempt(&mut self, interrupted: Interrupted) -> Result<Attempt<Self::Output>, Error>;
@@ -96,7 +97,7 @@ pub fn submit<J: Job>(
 ) {
     let line = job.line().unwrap_or(Line::Alone(id));
     let window = job.window();
-    let job = Settling { job, settle: Some(settle) };
+    let job = Settling { job, result: None, settle: Some(settle) };
     ENGINE.submit(line, Entry::new(id, owner, window, Box::new(job)));
 }
 
@@ -111,42 +112,44 @@ pub fn abandon(owner: Owner) {
     ENGINE.abandon(owner);
 }
 
-/// A job and who waits for its result.
-struct Settling<J, S> {
+/// A job, what it came to, and who waits for that.
+struct Settling<J: Job, S> {
     job: J,
+    result: Option<Result<J::Output, Error>>,
     settle: Option<S>,
 }
 
 /// A job whatever it comes to.
 trait Run: Send {
-    /// Tries once, and settles unless it is busy.
+    /// Tries once. `None` when it has come to something.
     fn attempt(&mut self, interrupted: Interrupted) -> Option<Busy>;
+    /// Has it come to this.
     fn fail(&mut self, error: Error);
+    /// Tells who waits for it what it has come to.
+    fn settle(&mut self);
     fn place(&self) -> Option<&Arc<Place>>;
     fn rest(&mut self);
-}
-
-impl<J: Job, S: FnOnce(Result<J::Output, Error>) + Send> Settling<J, S> {
-    fn settle(&mut self, result: Result<J::Output, Error>) {
-        if let Some(settle) = self.settle.take() {
-            settle(result);
-        }
-    }
 }
 
 impl<J: Job, S: FnOnce(Result<J::Output, Error>) + Send> Run for Settling<J, S> {
     fn attempt(&mut self, interrupted: Interrupted) -> Option<Busy> {
         let result = catch_unwind(AssertUnwindSafe(|| self.job.attempt(interrupted)));
-        match result.unwrap_or_else(|panic| Err(Error::Bug(describe_panic(&*panic)))) {
+        self.result = match result.unwrap_or_else(|panic| Err(Error::Bug(describe_panic(&*panic)))) {
             Ok(Attempt::Busy(busy)) => return Some(busy),
-            Ok(Attempt::Done(output)) => self.settle(Ok(output)),
-            Err(error) => self.settle(Err(error)),
-        }
+            Ok(Attempt::Done(output)) => Some(Ok(output)),
+            Err(error) => Some(Err(error)),
+        };
         None
     }
 
     fn fail(&mut self, error: Error) {
-        self.settle(Err(error));
+        self.result = Some(Err(error));
+    }
+
+    fn settle(&mut self) {
+        if let (Some(settle), Some(result)) = (self.settle.take(), self.result.take()) {
+            settle(result);
+        }
     }
 
     fn place(&self) -> Option<&Arc<Place>> {
@@ -189,15 +192,17 @@ struct State {
     workers: usize,
     /// Workers without work.
     idle: usize,
+    /// Whose jobs are over, but not settled yet.
+    settling: Vec<Owner>,
     /// Whether the waiter has been started, and when it will wake by itself.
     waiter: Option<Instant>,
 }
 
 /// How an attempt went.
 enum Went {
-    /// The job is settled.
-    Settled,
-    /// The job is settled: its window ran out while this holder had the lock.
+    /// The job has come to something.
+    Over,
+    /// The job has failed: its window ran out while this holder had the lock.
     RanOut { holder: Holder },
     /// This holder has the lock; to be attempted again at `wake`, or earlier if the lock changes.
     Busy { wake: Instant, holder: Holder },
@@ -234,7 +239,7 @@ impl Engine {
         let mut state = self.state();
         let removed = state.lines.remove_all(owner);
         self.work.notify_all();
-        while state.lines.is_running(owner) {
+        while state.lines.is_running(owner) || state.settling.contains(&owner) {
             state = self.finished.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         drop(state);
@@ -246,6 +251,7 @@ impl Engine {
         self.disarm(entry.waiting.armed);
         if let (Some(mut job), Some(error)) = (entry.job, error) {
             job.fail(error);
+            job.settle();
         }
     }
 
@@ -284,20 +290,35 @@ impl Engine {
             };
             drop(state);
             let went = self.attempt(&mut turn);
-            if !matches!(went, Went::Busy { .. }) {
-                self.disarm(turn.waiting.armed.take());
-            }
-            state = self.state();
-            match went {
-                Went::Settled => state.lines.finish(&turn.line, None),
-                Went::RanOut { holder } => state.lines.finish(&turn.line, Some(holder)),
+            state = match went {
                 Went::Busy { wake, holder } => {
+                    state = self.state();
                     state.lines.park(turn, wake, holder);
                     self.tell_waiter(&mut state);
+                    state
                 }
-            }
+                Went::Over => self.finish(turn, None),
+                Went::RanOut { holder } => self.finish(turn, Some(holder)),
+            };
             self.finished.notify_all();
         }
+    }
+
+    /// Ends the turn of a job that is over. It is settled when its line has moved on, so that who is told of it finds
+    /// the line free.
+    fn finish(&self, mut turn: Turn, seen: Option<Holder>) -> MutexGuard<'_, State> {
+        self.disarm(turn.waiting.armed.take());
+        let mut state = self.state();
+        let owner = state.lines.finish(&turn.line, seen).owner;
+        state.settling.push(owner);
+        drop(state);
+        turn.job.settle();
+        drop(turn);
+        let mut state = self.state();
+        let at =
+            state.settling.iter().position(|settling| *settling == owner).expect("it has been put there");
+        state.settling.swap_remove(at);
+        state
     }
 
     /// Attempts the head of a line.
@@ -307,9 +328,9 @@ impl Engine {
         loop {
             if let Some(error) = interrupted() {
                 turn.job.fail(error);
-                return Went::Settled;
+                return Went::Over;
             }
-            let Some(busy) = turn.job.attempt(&interrupted) else { return Went::Settled };
+            let Some(busy) = turn.job.attempt(&interrupted) else { return Went::Over };
             let now = Instant::now();
             let since = *turn.waiting.since.get_or_insert(now);
             let Some(left) = turn.window.as_ref().map_or(Some(Duration::MAX), Window::left) else {
@@ -376,7 +397,7 @@ impl Engine {
             };
             let mut state = self.state();
             let now = Instant::now();
-            lines.iter().for_each(|line| state.lines.ring(line));
+            lines.iter().for_each(|line| state.lines.ring(line, now));
             let ran_out = state.lines.run_timers(now);
             let until = state.lines.next_timer().unwrap_or(now + longest).min(now + longest);
             state.waiter = Some(until);

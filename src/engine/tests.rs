@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -28,7 +28,7 @@ fn write_job(path: &Path, patch: &str, lock_timeout: Duration) -> WriteJob {
 }
 
 /// Submits a job and returns its id and where its result will come in.
-fn start<J: Job<Output: Send>>(owner: Owner, job: J) -> (JobId, Receiver<Result<J::Output, Error>>) {
+fn start<J: Job>(owner: Owner, job: J) -> (JobId, Receiver<Result<J::Output, Error>>) {
     let (sender, receiver) = channel();
     let id = new_job();
     submit(owner, id, job, move |result| drop(sender.send(result)));
@@ -67,19 +67,14 @@ fn jobs_of_a_line_are_done_in_the_order_they_came() {
     let folder = folder();
     let file = folder.path().join("state.json");
     let lock = hold(&file);
-    let order = Arc::new(Mutex::new(Vec::new()));
-    let (sender, receiver) = channel();
-    for n in 0..200 {
-        let (order, sender) = (order.clone(), sender.clone());
-        submit(new_owner(), new_job(), write_job(&file, &format!("{{\"{n}\":{n}}}"), LONG), move |result| {
-            assert!(result.unwrap().changed);
-            order.lock().unwrap().push(n);
-            sender.send(()).unwrap();
-        });
-    }
+    let written: Vec<_> = (0..200).map(|n| write(&file, &format!("{{\"{n}\":{n}}}"), LONG)).collect();
     lock.release().unwrap();
-    receiver.iter().take(200).for_each(drop);
-    assert_eq!(*order.lock().unwrap(), (0..200).collect::<Vec<_>>());
+    for (_, written) in written {
+        assert!(written.recv().unwrap().unwrap().changed);
+    }
+    // New keys go to the end.
+    let expected: Vec<String> = (0..200).map(|n| format!("  \"{n}\": {n}")).collect();
+    assert_eq!(read(&file), format!("{{\n{}\n}}\n", expected.join(",\n")));
 }
 
 #[test]
@@ -209,7 +204,9 @@ fn an_owner_that_ends_leaves_nothing_running_and_nothing_settled() {
     abandon(owner);
     assert!(ended.load(Ordering::SeqCst), "what was running has ended");
     assert!(matches!(stopped.recv().unwrap(), Err(Error::Aborted)));
-    assert!(head.recv().is_err() && behind.recv().is_err(), "dropped unsettled");
+    assert!(behind.recv().is_err(), "dropped unsettled");
+    // The head may have been looking at the lock just then.
+    assert!(matches!(head.recv(), Err(_) | Ok(Err(Error::Aborted))));
     lock.release().unwrap();
     kept.recv().unwrap().unwrap();
     assert_eq!(read(&file), "{\n  \"b\": 1\n}\n");
