@@ -487,7 +487,108 @@ function updateStateSync(file, fn, options) {
   return step.value;
 }
 
+// ---- agent runs and tasks: what is asked goes as JSON to the native half, which checks it ----
+
+/** Every call: its function, and what its arguments say, as `[file, request]`. */
+const AGENT = {
+  createTask: (ticket, options) => [undefined, { ...toRequest(options), ticket }],
+  findTask: (name, options) => [undefined, { ...toRequest(options), name: typeof name === 'number' ? `${name}` : name }],
+  listTasks: (options) => [undefined, toRequest(options)],
+  planResume: (file, options) => [toFile(file), toRequest(options)],
+  startResume: (file, options) => [toFile(file), toRequest(options)],
+  setPhase: (file, phase, options) => [toFile(file), { ...toRequest(options), phase }],
+  halt: (file, options) => [toFile(file), toRequest(options)],
+  nextAttempt: (file, loop, options) => [toFile(file), { ...toRequest(options), loop }],
+  appendHandoff: (file, options) => [toFile(file), toRequest(options)],
+  latestHandoff: (file) => [toFile(file), {}],
+  phaseFiles: (file, phase, options) => [toFile(file), { ...toRequest(options), phase }],
+  checkResult: (text) => [undefined, { text: isUint8Array(text) ? Buffer.from(text).toString() : toResult(text) }],
+};
+
+function toRequest(options = {}) {
+  if (options === null || typeof options !== 'object') throw wrong('options must be an object');
+  return options;
+}
+
+function toResult(text) {
+  if (typeof text !== 'string') throw wrong('text must be a string or a Uint8Array');
+  return text.toWellFormed();
+}
+
+/** JSON has no Infinity, and no number of milliseconds is larger than this one. */
+function toRequestText(request) {
+  return JSON.stringify(request, (_, option) => (option === Infinity ? Number.MAX_VALUE : option));
+}
+
+const agent = {};
+for (const [name, toArguments] of Object.entries(AGENT)) {
+  const twins = {
+    async [name](...args) {
+      const [file, request] = toArguments(...args);
+      const text = toRequestText(request);
+      return report(await later(undefined, () => native.agent(session, LATER, name, file, text)), twins[name]);
+    },
+    [`${name}Sync`](...args) {
+      const [file, request] = toArguments(...args);
+      return report(native.agent(session, NOW, name, file, toRequestText(request)), twins[`${name}Sync`]);
+    },
+  };
+  Object.assign(agent, twins);
+}
+
+// Plain lists, so that `import { writeState } from 'pipestate'` finds the names.
+const {
+  createTask,
+  createTaskSync,
+  findTask,
+  findTaskSync,
+  listTasks,
+  listTasksSync,
+  planResume,
+  planResumeSync,
+  startResume,
+  startResumeSync,
+  setPhase,
+  setPhaseSync,
+  halt,
+  haltSync,
+  nextAttempt,
+  nextAttemptSync,
+  appendHandoff,
+  appendHandoffSync,
+  latestHandoff,
+  latestHandoffSync,
+  phaseFiles,
+  phaseFilesSync,
+  checkResult,
+  checkResultSync,
+} = agent;
+
 module.exports = {
+  createTask,
+  createTaskSync,
+  findTask,
+  findTaskSync,
+  listTasks,
+  listTasksSync,
+  planResume,
+  planResumeSync,
+  startResume,
+  startResumeSync,
+  setPhase,
+  setPhaseSync,
+  halt,
+  haltSync,
+  nextAttempt,
+  nextAttemptSync,
+  appendHandoff,
+  appendHandoffSync,
+  latestHandoff,
+  latestHandoffSync,
+  phaseFiles,
+  phaseFilesSync,
+  checkResult,
+  checkResultSync,
   writeState,
   writeStateSync,
   readState,

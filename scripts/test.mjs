@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { has, root, run } from './run.mjs';
 import './build.mjs';
+import './fault-tools.mjs';
 
 if (has('cargo', ['nextest', '--version'])) {
   run('cargo', ['nextest', 'run', '--locked']);

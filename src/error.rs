@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::disk;
 use crate::document::Fault;
 use crate::lock::Holder;
+use crate::text::quoted;
 
 /// What pipestate answers when it does not do what it was asked.
 ///
@@ -144,6 +145,51 @@ pub enum Error {
         actual: String,
     },
 
+    /// A loop has no attempts left; the run is halted (S4).
+    #[error(
+        "{}: loop {name} has no attempts left and the run is halted; a human gives it new ones with \
+         `pipestate attempt --loop {name} --reset`",
+        .path.display()
+    )]
+    LoopExhausted {
+        /// The state file.
+        path: PathBuf,
+        /// The loop.
+        name: String,
+    },
+
+    /// No task is called so (T3).
+    #[error("{}: there is no task {}; `pipestate task list` tells which there are", .root.display(), quoted(.name))]
+    NoTask {
+        /// The logs root that was looked in.
+        root: PathBuf,
+        /// What was asked for.
+        name: String,
+    },
+
+    /// Several tasks are called so (T3).
+    #[error(
+        "{}: {} is the name of several tasks: {}; say which by --project and its number",
+        .root.display(), quoted(.name), .candidates.join(", ")
+    )]
+    AmbiguousTask {
+        /// The logs root that was looked in.
+        root: PathBuf,
+        /// What was asked for.
+        name: String,
+        /// Project, number and ticket of each.
+        candidates: Vec<String>,
+    },
+
+    /// A link leads out of the root that everything has to stay in (T3).
+    #[error("{}: leads out of {}, and is not followed; nothing was written", .path.display(), .root.display())]
+    OutsideRoot {
+        /// What leads out.
+        path: PathBuf,
+        /// The root.
+        root: PathBuf,
+    },
+
     /// The call itself is wrong.
     #[error("{0}")]
     Usage(String),
@@ -202,7 +248,12 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Error::InvalidJson { .. } | Error::NotAnObject { .. } => "ERR_PIPESTATE_INVALID",
-            Error::Refused { .. } | Error::NotThere { .. } => "ERR_PIPESTATE_REFUSED",
+            Error::Refused { .. }
+            | Error::NotThere { .. }
+            | Error::LoopExhausted { .. }
+            | Error::NoTask { .. }
+            | Error::AmbiguousTask { .. }
+            | Error::OutsideRoot { .. } => "ERR_PIPESTATE_REFUSED",
             Error::LockTimeout { .. } | Error::LockAlive { .. } => "ERR_PIPESTATE_LOCK_TIMEOUT",
             Error::LockLost { .. } => "ERR_PIPESTATE_LOCK_LOST",
             Error::Io { .. } | Error::PluginRoot { .. } | Error::NotDurable { .. } => "ERR_PIPESTATE_IO",
@@ -221,7 +272,11 @@ impl Error {
             Error::InvalidJson { .. }
             | Error::NotAnObject { .. }
             | Error::Refused { .. }
-            | Error::NotThere { .. } => 1,
+            | Error::NotThere { .. }
+            | Error::LoopExhausted { .. }
+            | Error::NoTask { .. }
+            | Error::AmbiguousTask { .. }
+            | Error::OutsideRoot { .. } => 1,
             Error::LockTimeout { .. } | Error::LockAlive { .. } | Error::LockLost { .. } | Error::Aborted => {
                 2
             }
@@ -245,6 +300,10 @@ impl Error {
             | Error::LockLost { path }
             | Error::LockAlive { path, .. }
             | Error::Io { path, .. }
+            | Error::LoopExhausted { path, .. }
+            | Error::NoTask { root: path, .. }
+            | Error::AmbiguousTask { root: path, .. }
+            | Error::OutsideRoot { path, .. }
             | Error::PluginRoot { path, .. }
             | Error::NotDurable { path, .. }
             | Error::Corrupt { path, .. }
@@ -310,7 +369,7 @@ fn seconds(duration: &Duration) -> String {
 fn describe(source: &io::Error) -> String {
     let text = source.to_string();
     match text.find(" (os error") {
-        Some(end) => text[..end].to_lowercase(),
+        Some(end) => text[..end].trim_end_matches('.').to_lowercase(),
         None => text,
     }
 }

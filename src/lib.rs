@@ -12,15 +12,19 @@
 //! [`update`] is that list as code, and [`cli`] its door for people and shells. [`validate`] only reads: is a state safe
 //! to resume? Every failure is one [`error::Error`]. The system is met in [`disk`] alone.
 
+pub mod agent;
 pub mod atomic;
+pub mod child;
 pub mod cli;
 pub mod disk;
 pub mod document;
 pub mod engine;
 pub mod error;
+pub mod inside;
 pub mod kind;
 pub mod layout;
 pub mod lock;
+pub mod log;
 pub mod merge;
 #[cfg(feature = "node")]
 mod node;
@@ -30,6 +34,7 @@ pub mod place;
 pub mod recovery;
 pub mod runs;
 pub mod status;
+pub mod task;
 pub mod text;
 pub mod time;
 pub mod update;

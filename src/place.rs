@@ -49,6 +49,9 @@ impl Place {
                 split(&current).map_err(|source| Error::io(path, "use this path", "open", source))?;
             let folder = open_folder(&parent, missing)
                 .map_err(|source| Error::io(path, "open the folder of the state file", "open", source))?;
+            let name = folder
+                .stored_name(&name)
+                .map_err(|source| Error::io(path, "use this name", "open", source))?;
             match folder.read_link(&name) {
                 Ok(Some(target)) => current = parent.join(target),
                 Ok(None) => {
@@ -59,7 +62,7 @@ impl Place {
                 Err(source) => return Err(Error::io(path, "read the link", "readlink", source)),
             }
         }
-        Err(Error::io(path, "follow the links", "open", io::Error::from_raw_os_error(ELOOP)))
+        Err(Error::io(path, "follow the links", "open", disk::too_many_links()))
     }
 
     /// Makes an error of what the system said about this file: `map_err(place.failed("open the lock", "open"))`.
@@ -72,11 +75,6 @@ impl Place {
         self.folder.real_path().join(&self.name)
     }
 }
-
-#[cfg(unix)]
-const ELOOP: i32 = rustix::io::Errno::LOOP.raw_os_error();
-#[cfg(windows)]
-const ELOOP: i32 = 1921; // ERROR_CANT_RESOLVE_FILENAME
 
 /// The folder and the name in it that a path consists of.
 fn split(path: &Path) -> io::Result<(PathBuf, OsString)> {

@@ -150,7 +150,7 @@ pub fn read(path: &Path) -> Result<Snapshot, Error> {
 /// Reads the state file at `place`; the caller may have its lock.
 pub fn read_at(place: &Place) -> Result<Snapshot, Error> {
     let failed = |syscall| place.failed("read the state file", syscall);
-    let file = match place.folder.open(&place.name, Access::Read) {
+    let file = match disk::patiently(|| place.folder.open(&place.name, Access::Read)) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Snapshot::missing()),
         Err(error) => return Err(failed("open")(error)),

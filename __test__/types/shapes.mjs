@@ -15,6 +15,14 @@ export const api = {
   recoverSync: true,
   scanRuns: true,
   scanRunsSync: true,
+  initPipeline: true,
+  initPipelineSync: true,
+  resumePipeline: true,
+  resumePipelineSync: true,
+  setPipelinePhase: true,
+  setPipelinePhaseSync: true,
+  finalizePipeline: true,
+  finalizePipelineSync: true,
   updateState: true,
   updateStateSync: true,
   lockState: true,
@@ -56,6 +64,22 @@ export const reason = { code: true, message: true, pointer: true };
 
 /** @satisfies {Keys<import('pipestate').RunScan>} */
 export const scan = { ok: true, files: true, exitCode: true };
+
+/** @satisfies {Keys<import('pipestate').NewRun>} */
+export const newRun = { ...writeResult, runId: true, pipelineId: true, scopeRoot: true };
+
+/** @satisfies {Keys<import('pipestate').ResumedRun>} */
+export const resumedRun = {
+  ...writeResult,
+  rule: true,
+  tier: true,
+  previousTier: true,
+  tierChanged: true,
+  confirmed: true,
+  resumedAt: true,
+  resumedBy: true,
+  currentPhase: true,
+};
 
 /** @satisfies {Keys<import('pipestate').LockHolder>} */
 export const holder = { pid: true, program: true, host: true, ageMs: true, alive: true, why: true };

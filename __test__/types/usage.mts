@@ -1,5 +1,8 @@
 // Compiled, never run: what users write, and what the compiler must not let them write.
 import pipestate, {
+  finalizePipeline,
+  initPipeline,
+  initPipelineSync,
   lockState,
   lockStateSync,
   PipestateError,
@@ -7,8 +10,10 @@ import pipestate, {
   readStateSync,
   recover,
   recoverSync,
+  resumePipeline,
   scanRuns,
   scanRunsSync,
+  setPipelinePhase,
   updateState,
   updateStateSync,
   validateState,
@@ -82,7 +87,7 @@ readStateSync<Agent>('a.json').state.nothing;
 
 // Validation.
 const report: StateReport = await validateState('a.json', { kind: 'agent', maxPhase: 9, strict: true });
-const severities: ('error' | 'warning' | 'info')[] = report.findings.map(({ severity }) => severity);
+const severities: ('error' | 'warning' | 'advice' | 'info')[] = report.findings.map(({ severity }) => severity);
 const exit: 0 | 1 | 3 = validateStateSync('a.json').exitCode;
 // @ts-expect-error no such kind
 await validateState('a.json', { kind: 'other' });
@@ -100,6 +105,21 @@ if (decision.action === 'resume') texts.push('never');
 await scanRuns({ home: true });
 // @ts-expect-error of a scan only
 await recover('a.json', { workspaces: [] });
+
+// Pipelines.
+const run = await initPipeline({ name: 'docs', pattern: '2b', tier: 'tier_1', phases: ['plan:planner', { name: 'write' }] });
+texts.push(run.path, run.runId, run.pipelineId, run.scopeRoot);
+const resumed = await resumePipeline(run.path, { tier: 'tier_2', confirm: true, signal: AbortSignal.timeout(1) });
+texts.push(resumed.tier, resumed.previousTier ?? '', resumed.resumedAt);
+texts.push((await setPipelinePhase(run.path, 0, { status: 'done', outputs: ['a.md'] }, { lockTimeoutMs: 0 })).status);
+flags.push((await finalizePipeline(run.path)).changed);
+await writeState(run.path, { run_id: 'x' }, { force: true });
+// @ts-expect-error the tier is missing
+initPipelineSync({ name: 'docs', pattern: '1' });
+// @ts-expect-error no such tier
+await resumePipeline(run.path, { tier: 'tier_9' });
+// @ts-expect-error no such status
+await setPipelinePhase(run.path, 0, { status: 'skipped' });
 
 // Updates.
 await updateState('a.json', (state) => ({ attempt: (state.attempt ?? 0) + 1 }), { signal: AbortSignal.timeout(1) });

@@ -2,19 +2,26 @@
 //!
 //! One file per command; [`output`] is the one place that prints.
 
+mod attempt;
+mod check_result;
 mod edit;
+mod files;
 mod finalize;
 mod get;
+mod halt;
+mod handoff;
 mod init;
 mod input;
 mod output;
 mod phase;
+mod plan;
 mod recover;
 mod resume;
 #[cfg_attr(unix, path = "signals/unix.rs")]
 #[cfg_attr(not(unix), path = "signals/other.rs")]
 mod signals;
 mod status;
+mod task;
 mod unlock;
 mod validate;
 mod write;
@@ -46,7 +53,8 @@ Examples:
   pipestate get agent-state.json /phases/4/status                  print one value
   pipestate unlock agent-state.json                                who holds the lock? remove a dead one's
   pipestate recover --scan .                                       which runs crashed, and what to do about them
-  pipestate status --watch pipeline-state.json                     look on until the run ends")]
+  pipestate status --watch pipeline-state.json                     look on until the run ends
+  pipestate resume agent-state.json                                where to go on, and what not to do again")]
 #[command(after_help = exit_codes())]
 struct Arguments {
     #[command(subcommand)]
@@ -65,6 +73,12 @@ enum Command {
     Status(status::Status),
     Resume(resume::Resume),
     Finalize(finalize::Finalize),
+    Task(task::TaskCommand),
+    Halt(halt::Halt),
+    Attempt(attempt::Attempt),
+    Handoff(handoff::HandoffCommand),
+    Files(files::Files),
+    CheckResult(check_result::CheckResult),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -103,6 +117,12 @@ impl Command {
             Command::Status(status) => status.json,
             Command::Resume(resume) => resume.json,
             Command::Finalize(finalize) => finalize.json,
+            Command::Task(task) => task.json(),
+            Command::Halt(halt) => halt.json,
+            Command::Attempt(attempt) => attempt.json,
+            Command::Handoff(handoff) => handoff.json(),
+            Command::Files(files) => files.json,
+            Command::CheckResult(check) => check.json,
         }
     }
 
@@ -118,6 +138,12 @@ impl Command {
             Command::Status(status) => status.run(output),
             Command::Resume(resume) => resume.run(program, output),
             Command::Finalize(finalize) => finalize.run(program, output),
+            Command::Task(task) => task.run(program, output),
+            Command::Halt(halt) => halt.run(program, output),
+            Command::Attempt(attempt) => attempt.run(program, output),
+            Command::Handoff(handoff) => handoff.run(program, output),
+            Command::Files(files) => files.run(output),
+            Command::CheckResult(check) => check.run(output),
         }
     }
 }

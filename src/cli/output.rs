@@ -80,6 +80,19 @@ impl Output {
         }
     }
 
+    /// The same with lines where objects are not asked for.
+    pub fn results_of_done(&mut self, object: Value, lines: &[String]) {
+        let lines: String = lines.iter().map(|line| one_line(line) + "\n").collect();
+        if let Err(error) = self.results(true, object, &lines) {
+            self.warning(&error.to_string());
+        }
+    }
+
+    /// One line on stderr that is told word for word (S1, S3).
+    pub fn alert(&mut self, line: &str) {
+        print_to_stderr(line);
+    }
+
     /// One line on stderr that is not a failure.
     pub fn warning(&mut self, message: &str) {
         print_to_stderr(&format!("pipestate: warning: {message}"));
@@ -87,9 +100,18 @@ impl Output {
 
     /// Tells of a failure and returns its exit code.
     pub fn failure(&mut self, error: &Error) -> u8 {
+        self.failure_with(error, Value::Null)
+    }
+
+    /// The same, with `more` behind the error in the object.
+    pub fn failure_with(&mut self, error: &Error, more: Value) -> u8 {
         print_to_stderr(&format!("pipestate: {error}"));
         if self.json {
-            let object = with_ok(false, json!({ "error": to_object(error) }));
+            let mut object = json!({ "error": to_object(error) });
+            if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+                object.extend(more);
+            }
+            let object = with_ok(false, object);
             let _ = self.bytes(&[to_line(&object).as_bytes()]); // stderr has it already
         }
         error.exit_code()
@@ -143,6 +165,9 @@ pub fn to_object(error: &Error) -> Value {
         object.insert("line".into(), fault.line.into());
         object.insert("column".into(), fault.column.into());
         object.insert("offset".into(), fault.offset.into());
+    }
+    if let Error::AmbiguousTask { candidates, .. } = error {
+        object.insert("candidates".into(), candidates.as_slice().into());
     }
     if let Error::Conflict { actual, .. } = error {
         object.insert("rev".into(), actual.as_str().into());

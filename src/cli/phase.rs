@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
+use chrono::Utc;
 use clap::Args;
 use serde_json::json;
 
 use super::edit::{EditOptions, as_caller, kind_of, tell};
 use super::output::Output;
+use crate::agent;
 use crate::error::Error;
 use crate::kind::StateKind;
 use crate::pipeline::transition::{self, PhaseStatus, Transition};
+use crate::validate::DEFAULT_MAX_PHASE;
 
 /// Record what a phase has come to: status, outputs, error and cursor in one write
 #[derive(Args)]
@@ -18,22 +21,35 @@ use crate::pipeline::transition::{self, PhaseStatus, Transition};
 Examples:
   pipestate phase pipeline-state.json 2 --status running
   pipestate phase pipeline-state.json 2 --status done --output docs/plan.md --output docs/risks.md
-  pipestate phase pipeline-state.json 2 --status failed --error 'the tests do not compile'")]
+  pipestate phase pipeline-state.json 2 --status failed --error 'the tests do not compile'
+  pipestate phase agent-state.json 3 --status running --sub-step green --file src/a.rs --file tests/a.rs")]
 pub struct Phase {
     /// The state file
     file: PathBuf,
     /// The phase: its index, or its key where the phases are an object
     #[arg(value_name = "INDEX")]
     phase: String,
-    /// pending, running, done (or completed), failed; with a failed phase the run has failed
+    /// pending, running, done (or completed), failed; with a failed phase a pipeline's run has failed, an agent's is paused
     #[arg(long, value_parser = status)]
     status: PhaseStatus,
     /// A file that the phase has put out; added to those that are recorded
-    #[arg(long = "output", value_name = "PATH")]
+    #[arg(long = "output", visible_alias = "file", value_name = "PATH")]
     outputs: Vec<String>,
-    /// Why the phase failed
+    /// Why the phase failed (of pipelines)
     #[arg(long, value_name = "TEXT")]
     error: Option<String>,
+    /// The unit of the phase that is done by this, with these files: a resume skips it (of agents)
+    #[arg(long, value_name = "TOKEN")]
+    sub_step: Option<String>,
+    /// How often the phase has been tried again (of agents)
+    #[arg(long, value_name = "N")]
+    retry_count: Option<u64>,
+    /// Leave out the line in agent-log.md (of agents)
+    #[arg(long)]
+    no_log: bool,
+    /// The highest phase of this host's phase list (of agents)
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PHASE)]
+    max_phase: u32,
     #[command(flatten)]
     edit: EditOptions,
     /// Print the result as one JSON object
@@ -44,15 +60,49 @@ pub struct Phase {
 impl Phase {
     pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         match kind_of(&self.file)? {
-            Some(StateKind::Agent) => Err(Error::Usage(format!(
-                "{}: is an agent's state, and this command is for pipelines",
-                self.file.display()
-            ))),
+            Some(StateKind::Agent) => self.set_agent_phase(program, output),
             _ => self.set_pipeline_phase(program, output),
         }
     }
 
+    fn set_agent_phase(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+        if self.error.is_some() {
+            return self.not_for("an agent", "--error; `pipestate halt` records why a run stops");
+        }
+        let number = self.phase.parse().ok().filter(|number| *number <= self.max_phase);
+        let Some(number) = number else {
+            return Err(Error::Usage(format!(
+                "{:?} is no phase: they are 0 to {}",
+                self.phase, self.max_phase
+            )));
+        };
+        if self.sub_step.as_deref() == Some("") {
+            return Err(Error::Usage("--sub-step is empty, and names no unit".into()));
+        }
+        let options = self.edit.read()?;
+        let transition = agent::transition::Transition {
+            phase: number,
+            status: self.status,
+            files: self.outputs,
+            sub_step: self.sub_step,
+            retry_count: self.retry_count,
+        };
+        let written = as_caller(program, "phase", |caller| {
+            agent::transition::set_phase(&self.file, &transition, Utc::now(), !self.no_log, &options, caller)
+        })?;
+        let more = json!({ "phase": number, "status": transition.status.word() });
+        tell(output, &self.file, &written, more);
+        Ok(0)
+    }
+
+    fn not_for(&self, kind: &str, flag: &str) -> Result<u8, Error> {
+        Err(Error::Usage(format!("{}: the phases of {kind} know no {flag}", self.file.display())))
+    }
+
     fn set_pipeline_phase(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+        if self.sub_step.is_some() || self.retry_count.is_some() {
+            return self.not_for("a pipeline", "--sub-step and no --retry-count");
+        }
         let options = self.edit.read()?;
         let transition =
             Transition { phase: self.phase, status: self.status, outputs: self.outputs, error: self.error };

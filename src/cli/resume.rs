@@ -7,20 +7,25 @@ use clap::Args;
 use super::edit::{EditOptions, as_caller, kind_of, warn, with_write};
 use super::init::tier;
 use super::output::Output;
+use super::plan;
 use super::recover::ClockOptions;
+use crate::agent::{self, plan::Resumable};
 use crate::error::Error;
 use crate::kind::StateKind;
 use crate::pipeline::profile::Profile;
 use crate::pipeline::resume::{self, Claim, Request};
 use crate::pipeline::tiers::Tier;
+use crate::validate::DEFAULT_MAX_PHASE;
 
-/// Take up a run that has stopped: of several that do, one gets it
+/// Say where an agent's run goes on, and take up a run that has stopped: of several that do, one gets it
 #[derive(Args)]
 #[command(help_template = super::HELP)]
 #[command(before_help = "\
 Examples:
   pipestate resume --tier tier_1 --confirm pipeline-state.json                         a human has said yes
-  pipestate resume --tier tier_2 --profile cursor.json --confirm pipeline-state.json   under another tier")]
+  pipestate resume --tier tier_2 --profile cursor.json --confirm pipeline-state.json   under another tier
+  pipestate resume agent-state.json                                                    only reads: phase, what to skip, why
+  pipestate resume --start agent-state.json                                            a human has said yes: take the plan")]
 pub struct Resume {
     /// The tier that the run goes on under
     #[arg(long, value_parser = tier)]
@@ -31,6 +36,12 @@ pub struct Resume {
     /// A human has said yes: needed for a crashed run, and for one that has failed, been escalated or paused
     #[arg(long)]
     confirm: bool,
+    /// Take the plan: the run is running from now on (of agents; a human has said yes)
+    #[arg(long)]
+    start: bool,
+    /// The highest phase of this host's phase list (of agents)
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PHASE)]
+    max_phase: u32,
     #[command(flatten)]
     clock: ClockOptions,
     #[command(flatten)]
@@ -45,12 +56,35 @@ pub struct Resume {
 impl Resume {
     pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         match kind_of(&self.file)? {
-            Some(StateKind::Agent) => Err(Error::Usage(format!(
-                "{}: is an agent's state, and this command resumes pipelines",
-                self.file.display()
-            ))),
+            Some(StateKind::Agent) if self.tier.is_some() || self.profile.is_some() || self.confirm => {
+                Err(Error::Usage(
+                    "an agent's run has no tier and no profile, and is taken up with --start".into(),
+                ))
+            }
+            Some(StateKind::Agent) => self.resume_agent(program, output),
+            _ if self.start => {
+                Err(Error::Usage("a pipeline's run is taken up with --tier and --confirm".into()))
+            }
             _ => self.resume_pipeline(program, output),
         }
+    }
+
+    fn resume_agent(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+        let plan = match agent::plan::of_file(&self.file, &self.clock.read(), self.max_phase)? {
+            Resumable::Plan(plan) => plan,
+            Resumable::Unsafe(report) => return plan::print_unsafe(output, &report),
+        };
+        if !self.start {
+            return plan::print(output, &plan);
+        }
+        let options = self.edit.read()?;
+        let clock = || self.clock.read();
+        let (plan, written) = as_caller(program, "resume", |caller| {
+            agent::start::start(&self.file, &clock, self.max_phase, &options, caller)
+        })?;
+        warn(output, &self.file, &written);
+        plan::print_started(output, &plan, &written);
+        Ok(0)
     }
 
     fn resume_pipeline(self, program: &str, output: &mut Output) -> Result<u8, Error> {

@@ -17,7 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Creates the folder `path`, whose parent exists; that it exists already is an error.
 #[allow(clippy::disallowed_methods)] // this is the place for it
@@ -102,27 +102,6 @@ pub enum KernelLock {
     Unsupported,
 }
 
-/// Asks for the exclusive kernel lock of `file` (flock, LockFileEx), without waiting.
-pub fn try_kernel_lock(file: &File) -> io::Result<KernelLock> {
-    loop {
-        // Not the method call: `file.try_lock()` would silently be std's.
-        match fs4::FileExt::try_lock(file) {
-            Ok(()) => return Ok(KernelLock::Taken),
-            Err(fs4::TryLockError::WouldBlock) => return Ok(KernelLock::Busy),
-            Err(fs4::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(fs4::TryLockError::Error(error)) if has_no_kernel_locks(&error) => {
-                return Ok(KernelLock::Unsupported);
-            }
-            Err(fs4::TryLockError::Error(error)) => return Err(error),
-        }
-    }
-}
-
-/// Gives the kernel lock back and keeps the descriptor.
-pub fn kernel_unlock(file: &File) -> io::Result<()> {
-    fs4::FileExt::unlock(file)
-}
-
 /// A file that nobody else knows of.
 #[derive(Debug)]
 pub struct Private {
@@ -142,8 +121,7 @@ const PRIVATE_DIGITS: usize = 16;
 /// one's. Its name is short and does not grow with the state file's (A8).
 pub fn create_private(folder: &Folder, mode: u32) -> io::Result<Private> {
     loop {
-        let random = uuid::Uuid::new_v4().as_u64_pair().0;
-        let name = OsString::from(format!("{PRIVATE_PREFIX}{random:0PRIVATE_DIGITS$x}{PRIVATE_SUFFIX}"));
+        let name = private_name();
         let file = match folder.create(&name, mode) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -185,6 +163,12 @@ pub fn sweep(folder: &Folder, held: FileId) -> io::Result<()> {
     Ok(())
 }
 
+/// A name that nobody else comes upon.
+fn private_name() -> OsString {
+    let random = uuid::Uuid::new_v4().as_u64_pair().0;
+    OsString::from(format!("{PRIVATE_PREFIX}{random:0PRIVATE_DIGITS$x}{PRIVATE_SUFFIX}"))
+}
+
 fn is_private_name(name: &OsStr) -> bool {
     let digits = name
         .to_str()
@@ -205,6 +189,24 @@ pub fn read_all(file: &File, size: u64) -> io::Result<Vec<u8>> {
             return Ok(bytes);
         }
         most *= 2; // somebody appends to it
+    }
+}
+
+/// For this long a file that another program has open and does not share is asked for again.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Makes attempts, up to [`PATIENCE`], while the file is in use by a program that does not share it: a reader, an
+/// indexer, a virus scanner. Only Windows knows such files.
+pub fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    const LONGEST_NAP: Duration = Duration::from_millis(32);
+    let since = Instant::now();
+    let mut nap = Duration::from_millis(1);
+    loop {
+        match attempt() {
+            Err(error) if is_in_use(&error) && since.elapsed() < PATIENCE => std::thread::sleep(nap),
+            result => return result,
+        }
+        nap = LONGEST_NAP.min(nap * 2);
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::{Access, Facts, FileId, FileKind};
+use super::{Access, Facts, FileId, FileKind, KernelLock};
 
 /// A folder that is held open.
 #[derive(Debug)]
@@ -38,6 +38,12 @@ impl Folder {
         Ok(to_facts(rustix::fs::fstat(&self.fd)?).id)
     }
 
+    /// The name under which the folder keeps what `name` stands for. A name has one spelling here; where case does not
+    /// matter, it does not matter for the lock either.
+    pub fn stored_name(&self, name: &OsStr) -> io::Result<OsString> {
+        Ok(name.to_owned())
+    }
+
     /// Opens `name`, never through a link, never waiting for the other end of a pipe.
     pub fn open(&self, name: &OsStr, access: Access) -> io::Result<File> {
         let access = match access {
@@ -52,6 +58,28 @@ impl Folder {
     pub fn create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(File::from(retry_on_intr(|| rustix::fs::openat(&self.fd, name, flags, to_mode(mode)))?))
+    }
+
+    /// Opens `name` for reading and for appending, never through a link; makes it, with mode 0666 less the umask, if it
+    /// is missing, and says whether it was.
+    pub fn open_to_append(&self, name: &OsStr) -> io::Result<(File, bool)> {
+        let flags = OFlags::RDWR
+            | OFlags::APPEND
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::NOCTTY
+            | OFlags::CLOEXEC;
+        let open = |flags| retry_on_intr(|| rustix::fs::openat(&self.fd, name, flags, to_mode(0o666)));
+        loop {
+            match open(flags) {
+                Err(Errno::NOENT) => {}
+                opened => return Ok((File::from(opened?), false)),
+            }
+            match open(flags | OFlags::CREATE | OFlags::EXCL) {
+                Err(Errno::EXIST) => {} // made by another since: open that one
+                made => return Ok((File::from(made?), true)),
+            }
+        }
     }
 
     /// Creates a file without a name, which vanishes with its last descriptor; `None` where there is no such thing.
@@ -141,7 +169,7 @@ impl Folder {
     pub fn sync_own_name(&self) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = match retry_on_intr(|| rustix::fs::openat(&self.fd, "..", flags, Mode::empty())) {
-            Err(Errno::ACCESS) => return Ok(()),
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(()),
             parent => parent?,
         };
         match retry_on_intr(|| rustix::fs::fsync(&parent)) {
@@ -245,6 +273,11 @@ pub fn set_owner(file: &File, like: &Facts) -> io::Result<()> {
     }
 }
 
+/// Whose file it is, for messages.
+pub fn describe_owner(facts: &Facts) -> String {
+    format!("user {}", facts.uid)
+}
+
 /// Makes the content of `file` durable.
 pub fn sync_file(file: &File) -> io::Result<()> {
     Ok(retry_on_intr(|| rustix::fs::fsync(file))?)
@@ -283,6 +316,31 @@ pub fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Appends `bytes` to `file`, which is open for appending, in one write. Cut short, by a full disk, it is undone, unless
+/// another has appended since.
+pub fn append_whole(file: &File, bytes: &[u8]) -> io::Result<()> {
+    refuse_beyond_limit(facts(file)?.size + bytes.len() as u64)?;
+    let written = retry_on_intr(|| rustix::io::write(file, bytes))?;
+    if written == bytes.len() {
+        return Ok(());
+    }
+    // An appending write leaves the position behind itself.
+    let end = rustix::fs::tell(file)?;
+    if facts(file)?.size == end {
+        truncate(file, end - written as u64)?;
+    }
+    Err(io::ErrorKind::StorageFull.into())
+}
+
+/// The last byte of `file`, which has `size` bytes, at least one.
+pub fn last_byte(file: &File, size: u64) -> io::Result<u8> {
+    let mut byte = [0];
+    match retry_on_intr(|| rustix::io::pread(file, &mut byte, size - 1))? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()), // cut since
+        _ => Ok(byte[0]),
+    }
+}
+
 /// Fails where a file of `size` bytes is larger than this process may write (`ulimit -f`). The kernel would send SIGXFSZ,
 /// which ends the process, in Node the host's, with a lock and a temporary file left behind.
 fn refuse_beyond_limit(size: u64) -> io::Result<()> {
@@ -306,14 +364,46 @@ pub fn read_at_start(file: &File, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Asks for the exclusive kernel lock of `file` (flock), without waiting.
+pub fn try_kernel_lock(file: &File) -> io::Result<KernelLock> {
+    loop {
+        // Not the method call: `file.try_lock()` would silently be std's.
+        match fs4::FileExt::try_lock(file) {
+            Ok(()) => return Ok(KernelLock::Taken),
+            Err(fs4::TryLockError::WouldBlock) => return Ok(KernelLock::Busy),
+            Err(fs4::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(fs4::TryLockError::Error(error)) if has_no_kernel_locks(&error) => {
+                return Ok(KernelLock::Unsupported);
+            }
+            Err(fs4::TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+/// Gives the kernel lock back and keeps the descriptor.
+pub fn kernel_unlock(file: &File) -> io::Result<()> {
+    fs4::FileExt::unlock(file)
+}
+
 /// Whether the error says that this file system has no kernel locks at all.
-pub(super) fn has_no_kernel_locks(error: &io::Error) -> bool {
+fn has_no_kernel_locks(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOLCK | Errno::NOSYS | Errno::OPNOTSUPP))
 }
 
 /// Whether the error says that this file system has no second names.
 pub fn has_no_links(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP | Errno::MLINK))
+}
+
+/// Whether the error says that somebody has the file open and shares it with nobody: an open file stands in nobody's
+/// way here.
+pub fn is_in_use(_error: &io::Error) -> bool {
+    false
+}
+
+/// What is said of links that lead nowhere but to each other.
+pub fn too_many_links() -> io::Error {
+    Errno::LOOP.into()
 }
 
 fn to_mode(mode: u32) -> Mode {

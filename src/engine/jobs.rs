@@ -116,6 +116,7 @@ impl<F> EditJob<F> {
 
 impl<T, F> Job for EditJob<F>
 where
+    T: Send,
     F: FnMut(&Current) -> Result<(T, Steps), Error> + Send + 'static,
 {
     type Output = (T, Written);

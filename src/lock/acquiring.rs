@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::content::{self, Content, MOST_BYTES};
+use super::content::{self, Content};
 use super::holder::{self, Holder, UNREADABLE_GRACE, Verdict};
 use super::{Lock, process};
 use crate::disk::{self, Access, Facts, FileId, FileKind, KernelLock};
@@ -249,7 +249,7 @@ impl Acquiring {
     fn examine(&mut self, file: File) -> Result<Option<Attempt<Lock>>, Error> {
         let failed = |syscall| self.place.failed("look at the lock", syscall);
         let kernel_lock = disk::try_kernel_lock(&file).map_err(failed("flock"))?;
-        let content = Content::parse(&disk::read_at_start(&file, MOST_BYTES).map_err(failed("read"))?);
+        let content = Content::read(&file).map_err(failed("read"))?;
         let facts = disk::facts(&file).map_err(failed("fstat"))?;
         let age = facts.age(self.now());
         let busy = |why: String, poll| Ok(Some(Attempt::busy(Holder::new(&content, age, true, why), poll)));
@@ -284,6 +284,9 @@ impl Acquiring {
                 self.unlink_dead(&content, &facts, age)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None), // a careless tool was here
+            Err(error) if disk::is_in_use(&error) => {
+                busy("as another program has it open".into(), POLL_FOREIGN)
+            }
             Err(error) => Err(self.place.failed("take over the lock of a dead writer", "open")(error)),
         }
     }
@@ -351,8 +354,8 @@ impl Acquiring {
             Ok(()) => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let why =
-                    format!("dead, but its lock belongs to user {} and we may not remove it", facts.uid);
+                let owner = disk::describe_owner(facts);
+                let why = format!("dead, but its lock belongs to {owner} and we may not remove it");
                 Ok(Some(Attempt::busy(Holder::new(content, age, false, why), POLL_FOREIGN)))
             }
             Err(error) => Err(self.place.failed("remove the lock of a dead writer", "unlink")(error)),
@@ -399,7 +402,11 @@ pub(super) fn open_lock(place: &Place) -> Result<Opened, Error> {
         Ok(file) => Ok(Opened::File(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Opened::Gone),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            immovable(format!("as its lock belongs to user {} and we may not read it", facts.uid))
+            let owner = disk::describe_owner(&facts);
+            immovable(format!("as its lock belongs to {owner} and we may not read it"))
+        }
+        Err(error) if disk::is_in_use(&error) => {
+            immovable("as another program has it open and shares it with nobody".into())
         }
         Err(error) => Err(place.failed("open the lock", "open")(error)),
     }

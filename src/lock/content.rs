@@ -1,21 +1,24 @@
 //! What stands in a lock file (L2): the holder's process id in decimal, so that `parseInt(readFileSync(lock))` works
 //! for any other tool, and below it, as JSON, what tells the holder from a later process of the same id.
 
+use std::fs::File;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
 use super::process;
+use crate::disk;
 
 /// Only this much of a lock file is ever read; what pipestate writes is a tenth of it.
-pub const MOST_BYTES: usize = 4096;
+const MOST_BYTES: usize = 4096;
 
 /// The second line.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Record {
     /// Version of this format; what marks the lock as a pipestate's.
     pub pipestate: u32,
-    /// When the holder's process started, in clock ticks since the boot.
+    /// When the holder's process started, in the ticks of its system.
     pub start: Option<u64>,
     /// The boot of the machine: another id is another boot or another machine.
     pub boot: Option<String>,
@@ -53,6 +56,16 @@ pub enum Content {
 }
 
 impl Content {
+    /// Reads what stands in an open lock file. It names nobody when another tool keeps everybody from reading it, as
+    /// kernel locks do on Windows.
+    pub fn read(file: &File) -> io::Result<Content> {
+        match disk::read_at_start(file, MOST_BYTES) {
+            Ok(bytes) => Ok(Content::parse(&bytes)),
+            Err(error) if disk::is_in_use(&error) => Ok(Content::Unreadable),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Reads the first bytes of a lock file.
     pub fn parse(bytes: &[u8]) -> Content {
         let mut lines = bytes.splitn(3, |&byte| byte == b'\n');

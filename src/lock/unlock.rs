@@ -4,7 +4,7 @@ use std::io;
 use std::time::SystemTime;
 
 use super::acquiring::{Opened, open_lock, same_name};
-use super::content::{Content, MOST_BYTES, Record};
+use super::content::{Content, Record};
 use super::holder::{self, Holder, UNREADABLE_GRACE, Verdict};
 use super::process::{self, State};
 use crate::disk::{self, KernelLock};
@@ -39,7 +39,7 @@ pub fn unlock(place: &Place, force: bool) -> Result<Unlocked, Error> {
         };
         let failed = |syscall| place.failed("look at the lock", syscall);
         let kernel_lock = disk::try_kernel_lock(&file).map_err(failed("flock"))?;
-        let content = Content::parse(&disk::read_at_start(&file, MOST_BYTES).map_err(failed("read"))?);
+        let content = Content::read(&file).map_err(failed("read"))?;
         let facts = disk::facts(&file).map_err(failed("fstat"))?;
         let age = facts.age(SystemTime::now());
         let shared = place.folder.is_shared_between_hosts();
@@ -83,7 +83,9 @@ fn alive(place: &Place, holder: Holder) -> Error {
 /// Where the kernel keeps no locks, the process and its start decide; of other namespaces and hosts nothing is known.
 fn judge_without_kernel_lock(pid: u32, record: &Record) -> Verdict {
     let own = process::own();
-    if record.boot != own.boot || record.pidns != own.pid_namespace {
+    // Where boots have no id, host and machine tell whose process ids these are.
+    let another_machine = own.boot.is_none() && (&record.host, &record.machine) != (&own.host, &own.machine);
+    if record.boot != own.boot || record.pidns != own.pid_namespace || another_machine {
         return Verdict::Alive("where it cannot be seen from here".into());
     }
     match process::state(pid) {

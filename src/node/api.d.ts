@@ -188,6 +188,133 @@ export declare function finalizePipelineSync(
 ): WriteResult & { status: 'completed' }
 
 /**
+ * Makes a task: the next number of its project, a folder that nobody else gets, its `agent-state.json` and its
+ * `agent-log.md`. Numbers never repeat, also when the counter is lost or the logs were cleared.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_LOCK_TIMEOUT`, `ERR_PIPESTATE_LOCK_LOST`, `ERR_PIPESTATE_IO`,
+ * `ERR_PIPESTATE_REFUSED` where a link leads out of the logs root
+ * @throws {TypeError} for a ticket or a project that is no name
+ * @example
+ * const { state } = await createTask('PROJ-12345', { repositories: [{ repoPath: '/src/web', branch: 'feature/PROJ-12345' }] })
+ */
+export declare function createTask(ticket: string, options?: NewTaskOptions): Promise<Task & { warnings?: string[] }>
+/** {@link createTask}, done before it returns. */
+export declare function createTaskSync(ticket: string, options?: NewTaskOptions): Task & { warnings?: string[] }
+
+/**
+ * Finds a task by its number (`'#2'`, `'2'`, `2`) or its ticket.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_REFUSED` when none or several are called so; several are in `candidates`
+ */
+export declare function findTask(name: string | number, options?: TasksOptions): Promise<Task>
+/** {@link findTask}, done before it returns. */
+export declare function findTaskSync(name: string | number, options?: TasksOptions): Task
+
+/** The tasks below the logs root, by project and number. One whose state is missing or corrupt tells so in `fault`. */
+export declare function listTasks(options?: TasksOptions): Promise<Task[]>
+/** {@link listTasks}, done before it returns. */
+export declare function listTasksSync(options?: TasksOptions): Task[]
+
+/**
+ * Plans how to go on with an agent's run: the phase to enter, what not to do again, and why. Only reads, and asks git about
+ * the recorded worktrees; nothing is healed. A state that is unsafe to resume is an answer, not an exception.
+ *
+ * @example
+ * const plan = await planResume('agent-state.json')
+ * if (plan.phase === undefined) throw new Error(plan.message)
+ */
+export declare function planResume(file: StateFile, options?: PlanOptions): Promise<ResumePlan | UnsafeState>
+/** {@link planResume}, done before it returns. */
+export declare function planResumeSync(file: StateFile, options?: PlanOptions): ResumePlan | UnsafeState
+
+/**
+ * Takes the plan of an agent's run that has crashed or been stopped, in one write: it is running, `haltReason` is cleared,
+ * and who resumed it is recorded. Of several that start it one does. Call it when a human has said yes.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_REFUSED` for a run that is at work or completed, for a state that is unsafe, and
+ * for a worktree that has to be healed first; as {@link writeState} does
+ */
+export declare function startResume(
+  file: StateFile,
+  options?: PlanOptions & EditSyncOptions,
+): Promise<ResumePlan & WriteResult>
+/** {@link startResume}, done before it returns. */
+export declare function startResumeSync(file: StateFile, options?: PlanOptions & EditSyncOptions): ResumePlan & WriteResult
+
+/**
+ * Records what a phase of an agent's run has come to: one write, and one line in `agent-log.md`. With a failed phase the
+ * run is paused, and a paused run starts no phase before it is resumed.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_REFUSED` for a file outside of the worktree and a run that has stopped; as
+ * {@link writeState} does
+ * @example
+ * await setPhase(file, 3, { status: 'running', subStep: 'green', files: ['src/a.ts'] })
+ */
+export declare function setPhase(
+  file: StateFile,
+  phase: number,
+  options: AgentTransition,
+): Promise<WriteResult & { phase: number; status: string }>
+/** {@link setPhase}, done before it returns. */
+export declare function setPhaseSync(
+  file: StateFile,
+  phase: number,
+  options: AgentTransition,
+): WriteResult & { phase: number; status: string }
+
+/**
+ * Pauses an agent's run that cannot go on: writes it, says so in one line on stderr (also when the write failed), logs it,
+ * and runs the hooks that `PIPESTATE_HOOKS` names.
+ *
+ * @throws {PipestateError} as {@link writeState} does, after the line on stderr
+ */
+export declare function halt(file: StateFile, options: HaltOptions): Promise<HaltResult>
+/** {@link halt}, done before it returns. */
+export declare function haltSync(file: StateFile, options: HaltOptions): HaltResult
+
+/**
+ * Asks for the next of the three attempts of a loop. From the second on `reflection` says what failed and what changes, and
+ * is never the same twice. The fourth ask halts the run as {@link halt} does, and is refused.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_REFUSED`; as {@link writeState} does
+ */
+export declare function nextAttempt(file: StateFile, loop: string, options?: AttemptOptions): Promise<Attempt>
+/** {@link nextAttempt}, done before it returns. */
+export declare function nextAttemptSync(file: StateFile, loop: string, options?: AttemptOptions): Attempt
+
+/**
+ * Appends what one phase hands over to the next to the log beside a state file, or to the log that is named, whole or not
+ * at all.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_REFUSED` for more than 15 lines
+ */
+export declare function appendHandoff(
+  file: StateFile,
+  options: NewHandoff,
+): Promise<{ path: string; text: string; lines: number }>
+/** {@link appendHandoff}, done before it returns. */
+export declare function appendHandoffSync(file: StateFile, options: NewHandoff): { path: string; text: string; lines: number }
+
+/** The latest handoff in a log, or in the log beside a state file; of an older log without one its last section. */
+export declare function latestHandoff(file: StateFile): Promise<Handoff | LogSection | null>
+/** {@link latestHandoff}, done before it returns. */
+export declare function latestHandoffSync(file: StateFile): Handoff | LogSection | null
+
+/**
+ * The files that one phase has put out, relative to the worktree.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_REFUSED` for a phase without a record, and for a file outside of the worktree
+ */
+export declare function phaseFiles(file: StateFile, phase: number, options?: PhaseFilesOptions): Promise<PhaseFile[]>
+/** {@link phaseFiles}, done before it returns. */
+export declare function phaseFilesSync(file: StateFile, phase: number, options?: PhaseFilesOptions): PhaseFile[]
+
+/** Checks what a sub-agent gave back, and names what is wrong with it; `text` is the JSON, also from inside prose. */
+export declare function checkResult(text: string | Uint8Array): Promise<CheckedResult>
+/** {@link checkResult}, done before it returns. */
+export declare function checkResultSync(text: string | Uint8Array): CheckedResult
+
+/**
  * Reads a state, asks `fn` what to change, and writes that, all under one lock: nobody can write in between.
  *
  * `fn` gets the state and how it was read, and returns a patch, or `undefined` or `null` to write nothing; it may be async.
@@ -398,6 +525,243 @@ export interface ResumedRun extends WriteResult {
   resumedBy: string
   /** `current_phase` as the document has it, as JSON; `null` when it has none. */
   currentPhase: string | null
+}
+
+/** Where tasks lie. */
+export interface TasksOptions {
+  /** Only those of this project. */
+  project?: string
+  /**
+   * The root of all logs.
+   *
+   * @default the environment variable `PIPESTATE_LOGS_DIR`, else `~/.claude/logs/multi-agent`
+   */
+  logsDir?: string
+}
+
+/** What {@link createTask} makes a task of. */
+export interface NewTaskOptions extends EditSyncOptions {
+  /** @default the base name of the first repository */
+  project?: string
+  /** The repositories that the task works on. */
+  repositories?: TaskRepository[]
+  /** See {@link TasksOptions.logsDir}. */
+  logsDir?: string
+}
+
+/** A repository that a task works on. */
+export interface TaskRepository {
+  /** The repository. */
+  repoPath: string
+  /** The worktree that is made of it; a relative one starts at the repository. */
+  worktreePath?: string
+  /** The branch in it. */
+  branch?: string
+}
+
+/** A task. What its state does not tell is `null`. */
+export interface Task {
+  taskId: number
+  project: string
+  ticket: string | null
+  /** The run's status word. */
+  status: string | null
+  currentPhase: number | null
+  /** The folder, and in it the state file and the log. */
+  folder: string
+  state: string
+  log: string
+  /** What is wrong with it: no state, or a corrupt one. */
+  fault?: string
+}
+
+/** Against what a plan measures. */
+export interface PlanOptions {
+  /**
+   * The highest phase of the host's phase list.
+   *
+   * @default 7
+   */
+  maxPhase?: number
+  /**
+   * How long a running run may be silent before it counts as crashed, in milliseconds.
+   *
+   * @default 3600000
+   */
+  staleAfterMs?: number
+  /**
+   * The time that counts as now.
+   *
+   * @default the system's clock
+   */
+  now?: Date | string
+}
+
+/** How to go on with an agent's run; `pipestate resume --json` prints the same, without `exitCode`. */
+export interface ResumePlan {
+  /** Whether no worktree has to be healed first. */
+  ok: boolean
+  exitCode: 0 | 1
+  path: string
+  rev: string
+  taskId: string | null
+  ticket: string | null
+  /** The cursor of the document. */
+  currentPhase: number
+  /** The phase to enter. */
+  phase: number
+  /** The latest unit that is recorded of it. */
+  subStep: string | null
+  /** The phases to run; the last phase is always among them. */
+  phases: number[]
+  /** Units not to be done again. */
+  skip: PlannedUnit[]
+  /** Units that are recorded and have to be done again all the same. */
+  redo: PlannedUnit[]
+  /** Why the plan is as it is. */
+  reasons: RunReason[]
+  /** Why {@link startResume} would refuse; empty when it would not. */
+  obstacles: RunReason[]
+  worktrees: TaskWorktree[]
+  handoff: Handoff | LogSection | null
+  findings: Finding[]
+  /** What the rules of recovery say of the run. */
+  decision: object
+}
+
+/** A state that is unsafe to resume. */
+export interface UnsafeState {
+  ok: false
+  exitCode: 1 | 3
+  message: string
+  path: string
+  rev: string | null
+  findings: Finding[]
+  phase?: undefined
+}
+
+/** A unit of a phase, and why it is skipped or not. */
+export interface PlannedUnit {
+  subStep: string
+  files: string[]
+  why: string
+}
+
+/** A recorded worktree as it was found. */
+export interface TaskWorktree {
+  pointer: string
+  path: string
+  branch: string | null
+  /** Files that differ from the last commit or that git does not know. */
+  changed: string[]
+  /** What is wrong with it, and the shell lines that heal it; none are run. */
+  notes: { code: string; message: string; blocks: boolean; heal: string[] }[]
+}
+
+/** What a phase of an agent's run has come to. */
+export interface AgentTransition extends EditSyncOptions {
+  status: 'pending' | 'running' | 'done' | 'completed' | 'failed'
+  /** Files that it has put out; added to those that are recorded. */
+  files?: string[]
+  /** The unit that is done by this, with these files. */
+  subStep?: string
+  retryCount?: number
+  /** @default true */
+  log?: boolean
+  /** @default 7 */
+  maxPhase?: number
+}
+
+/** Why a run stops. */
+export interface HaltOptions extends EditSyncOptions {
+  phase: number
+  cause: string
+}
+
+/** How a halt went. */
+export interface HaltResult extends WriteResult {
+  /** The line on stderr. */
+  line: string
+  hooks: { command: string[]; exitCode: number | null; stdout: string; stderr: string }[]
+}
+
+/** What {@link nextAttempt} is asked with. */
+export interface AttemptOptions extends EditSyncOptions {
+  /** What failed, and which change mends it. */
+  reflection?: string
+  /** Give the loop its attempts back: for a human. */
+  reset?: boolean
+}
+
+/** An attempt that may be made. */
+export interface Attempt extends WriteResult {
+  loop: string
+  /** From 1 to 3; 0 after a reset. */
+  attempt: number
+  of: number
+  reflections: { attempt: number; at: string | null; reflection: string }[]
+}
+
+/** What a phase hands over. */
+export interface NewHandoff extends EditSyncOptions {
+  phase: number
+  name: string
+  done?: string[]
+  remaining?: string[]
+  decisions?: string[]
+  openFindings?: string[]
+  next: string
+}
+
+/** A handoff as it was read. */
+export interface Handoff {
+  kind: 'handoff'
+  phase: number | null
+  name: string | null
+  at: string | null
+  done: string[]
+  remaining: string[]
+  decisions: string[]
+  openFindings: string[]
+  next: string | null
+  /** The block as it stands there, and the line that it begins at. */
+  text: string
+  line: number
+}
+
+/** The last section of a log without a handoff. */
+export interface LogSection {
+  kind: 'section'
+  heading: string | null
+  text: string
+  line: number
+}
+
+/** Which files {@link phaseFiles} gives. */
+export interface PhaseFilesOptions {
+  only?: 'existing' | 'missing'
+}
+
+/** A file that a phase lists. */
+export interface PhaseFile {
+  path: string
+  /** `null` when no worktree is recorded to look in. */
+  exists: boolean | null
+}
+
+/** What {@link checkResult} came to. */
+export interface CheckedResult {
+  /** Whether the result is as it should be, and nothing but it was given back. */
+  ok: boolean
+  findings: Finding[]
+  result: {
+    status: string | null
+    findings: number | null
+    files_changed: string[] | null
+    blocking: boolean | null
+  }
+  /** The JSON of the result; `null` when there is none. */
+  text: string | null
 }
 
 /** One thing that {@link validateState} found. */

@@ -7,6 +7,7 @@
 //! are doing is stopped short of its commit and the locks that it holds are released. No signal is handled here: a
 //! process that a signal ends leaves its locks to be taken over, like any dead holder's.
 
+mod agent;
 mod convert;
 mod held;
 mod pipeline;

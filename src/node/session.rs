@@ -1,7 +1,8 @@
 //! What one loading of `index.js` has open, and its end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use napi::bindgen_prelude::{Either, FnArgs, Function};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
@@ -9,7 +10,7 @@ use napi::{Env, Status, sys};
 
 use super::convert::{Settled, Value};
 use super::held::Held;
-use crate::engine::{self, Acquired, Job, Owner};
+use crate::engine::{self, Acquired, Interrupted, Job, Owner};
 use crate::error::Error;
 use crate::update::Written;
 
@@ -23,6 +24,30 @@ pub struct Session {
     pub program: Arc<str>,
     held: Mutex<Vec<Weak<Held>>>,
     settle: Settle,
+    apart: Apart,
+}
+
+/// The calls of a session that are done apart from the engine, each on a thread of its own.
+#[derive(Default)]
+struct Apart {
+    running: Mutex<usize>,
+    finished: Condvar,
+    stopped: AtomicBool,
+}
+
+impl Apart {
+    fn count(&self) -> MutexGuard<'_, usize> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops them short of their commits and waits for their end.
+    fn end(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        let mut running = self.count();
+        while *running > 0 {
+            running = self.finished.wait(running).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
 /// What became of a call that was to be done now, or the id of one that will be told of later.
@@ -40,7 +65,13 @@ impl Session {
             .weak::<true>()
             .build_callback(|context| Ok(context.value.into()))?;
         let owner = engine::new_owner();
-        let session = Arc::new(Session { owner, program: program.into(), held: Mutex::default(), settle });
+        let session = Arc::new(Session {
+            owner,
+            program: program.into(),
+            held: Mutex::default(),
+            settle,
+            apart: Apart::default(),
+        });
         env.add_env_cleanup_hook(session.clone(), |session| session.end())?;
         end_with_process(&session);
         Ok(session)
@@ -77,6 +108,35 @@ impl Session {
         Either::B(id.0 as i64)
     }
 
+    /// Does `work`, which waits for locks and other programs by itself: now, on this thread, or on one of its own, so that
+    /// it keeps none of the engine's few workers. Of such calls neither order nor abort is promised.
+    pub fn run_apart(
+        self: &Arc<Session>,
+        now: bool,
+        work: impl FnOnce(Interrupted) -> Result<Value, Error> + Send + 'static,
+    ) -> Outcome {
+        if now {
+            return Either::A(Settled(caught(|| work(&|| None))));
+        }
+        let id = engine::new_job().0 as i64;
+        let session = self.clone();
+        *self.apart.count() += 1;
+        let thread = std::thread::Builder::new().name("pipestate-agent".into()).spawn(move || {
+            let stopped = || session.apart.stopped.load(Ordering::SeqCst).then_some(Error::Aborted);
+            let settled = Settled(caught(|| work(&stopped)));
+            // It fails when the environment has ended: then nobody waits, and what was settled goes.
+            session.settle.call((id, settled), ThreadsafeFunctionCallMode::NonBlocking);
+            *session.apart.count() -= 1;
+            session.apart.finished.notify_all();
+        });
+        if let Err(source) = thread {
+            *self.apart.count() -= 1;
+            let error = Error::io("pipestate".as_ref(), "start a thread", "clone", source);
+            return Either::A(Settled(Err(error)));
+        }
+        Either::B(id)
+    }
+
     fn hold(&self, Acquired { lock, waited, left }: Acquired) -> Value {
         let path = lock.place().real_path();
         let held = Arc::new(Held::new(lock));
@@ -88,6 +148,7 @@ impl Session {
 
     /// Ends what is open: the environment does, or the process.
     fn end(&self) {
+        self.apart.end();
         engine::abandon(self.owner);
         let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
         for held in held.iter().filter_map(Weak::upgrade) {

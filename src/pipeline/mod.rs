@@ -11,7 +11,7 @@
 
 pub mod init;
 pub mod names;
-mod object;
+pub(crate) mod object;
 pub mod profile;
 pub mod resume;
 pub mod rules;

@@ -360,9 +360,9 @@ fn unknown_keys(root: &Fields<'_>, findings: &mut Vec<Finding>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validate::tests::{check, lines};
     use crate::kind::StateKind;
     use crate::validate::Options;
+    use crate::validate::tests::{check, lines};
 
     /// What is found in a state with this cursor and nothing else to say about it.
     fn of_cursor(cursor: &str) -> Vec<String> {

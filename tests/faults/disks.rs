@@ -69,7 +69,8 @@ impl Mounted {
         }
         let (below, above) = (below.display(), disk.root());
         let above = above.display();
-        let options = format!("lowerdir={below},upperdir={above}/upper,workdir={above}/work");
+        // Without xino the two file systems may use the same inode number.
+        let options = format!("lowerdir={below},upperdir={above}/upper,workdir={above}/work,xino=off");
         disk.mount(&["-t", "overlay", "-o", &options, "none"]).then_some(disk)
     }
 

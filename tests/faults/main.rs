@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use sweep::Tried;
-use ways::WAYS;
+use ways::{System, WAYS};
 
 /// How many faults of each way the short form tries.
 const SAMPLE: usize = 5;
@@ -80,7 +80,6 @@ fn try_ways(parent: &Path, sample: Option<usize>, random: &mut fastrand::Rng) ->
 /// maker, finding it looked at, took it for a stranger's without a name and waited two seconds with all the others.
 #[test]
 fn a_crowd_without_hard_links_all_finish_and_lose_nothing() {
-    let crowd = ways::way("merges without hard links");
     let folder = support::Folder::new();
     let file = folder.file("state.json", "{}");
     let started = Instant::now();
@@ -88,7 +87,7 @@ fn a_crowd_without_hard_links_all_finish_and_lose_nothing() {
         .map(|number| {
             let mut command = support::pipestate();
             command.args(["write", "--no-fsync"]).arg(&file);
-            crowd.confine(&mut command);
+            System::NoLinks.confine(&mut command);
             let mut child = support::start(command);
             child.stdin.take().unwrap().write_all(format!("{{\"k{number}\":{number}}}").as_bytes()).unwrap();
             child

@@ -8,14 +8,14 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pipestate::lock;
 use pipestate::place::{Missing, Place};
 
 use crate::manual::errors_of;
 use crate::strace::{self, Call, Fault, FaultKind};
-use crate::support::{Ran, assert_written, finish, lock_of, pipestate, start};
+use crate::support::{Ran, finish, lock_of, pipestate, start};
 use crate::ways::{Before, Foreign, LockBefore, NEXT_PATCH, NOBODY, PATCH, Way};
 
 /// How much was tried.
@@ -104,7 +104,7 @@ impl Way {
         let options = ["-y"].iter().chain(user).copied().chain(inject.as_deref());
         let mut command = strace::command(trace.path(), options);
         command.arg("write").args(self.options).arg(folder.path().join(self.file));
-        self.confine(&mut command);
+        self.system.confine(&mut command);
         let ended = AtomicBool::new(false);
         let output = std::thread::scope(|scope| {
             let holder = self.hold(&file);
@@ -193,15 +193,13 @@ impl Way {
 
         // L4: the next writer goes on at once, builds on what is there and leaves nothing.
         let mut next = pipestate();
-        next.arg("write").arg(run.folder.path().join(self.file));
+        next.args(["write", "--json"]).arg(run.folder.path().join(self.file));
         if self.lock == LockBefore::OfAnotherUser {
             next.uid(NOBODY).gid(NOBODY);
         }
-        let started = Instant::now();
         let ran = finish(start(next), NEXT_PATCH);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{about}the next writer; {}", told());
-        assert_written(&ran);
-        assert!(started.elapsed() < self.next_within(), "{about}took {:?}", started.elapsed());
+        assert!(waited(&ran) < self.next_within(), "{about}the next writer: {ran:?}");
         let content = fs::read_to_string(&run.file).unwrap();
         assert_eq!(content, self.next(committed), "{about}the next writer; {}", told());
         let files = names_below(run.folder.path()).into_iter().filter(|path| path.is_file());
@@ -227,6 +225,12 @@ impl Way {
         let name = file.file_name().and_then(|name| name.to_str());
         call.name.starts_with("rename") && call.succeeded() && call.text(3) == name
     }
+}
+
+/// How long a write that was to print an object has waited for the lock.
+pub fn waited(ran: &Ran) -> Duration {
+    let object: serde_json::Value = serde_json::from_str(&ran.stdout).expect("one object");
+    Duration::from_millis(object["waitedMs"].as_u64().expect("a number of milliseconds"))
 }
 
 /// Every fault that the manual knows of for this call, and a kill.
@@ -261,7 +265,7 @@ impl Holder {
 
 /// Whether the traced program has stopped napping and sleeps until something happens.
 fn is_asleep(trace: &Path) -> bool {
-    fs::read_to_string(trace).is_ok_and(|trace| trace.contains("poll("))
+    fs::read_to_string(trace).is_ok_and(|trace| trace.contains("ppoll("))
 }
 
 /// The content of the lock of a pipestate that was killed at its rename.

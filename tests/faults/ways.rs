@@ -120,11 +120,6 @@ pub const WAYS: &[Way] = &[
     Way { name: "merges without kernel locks", system: System::NoKernelLocks, ..MERGE },
 ];
 
-/// The way of this name.
-pub fn way(name: &str) -> &'static Way {
-    WAYS.iter().find(|way| way.name == name).expect("one of the ways")
-}
-
 impl Way {
     /// What the state file holds before.
     pub fn old(&self) -> Option<&'static str> {
@@ -206,10 +201,12 @@ impl Way {
         }
         file
     }
+}
 
-    /// Makes the run one in which the system cannot do what the way says.
-    pub fn confine(&self, command: &mut Command) {
-        let rules: &[Rule] = match self.system {
+impl System {
+    /// Makes the run of `command` one in which it cannot.
+    pub fn confine(self, command: &mut Command) {
+        let rules: &[Rule] = match self {
             System::Whole => &[],
             System::NoUnnamedFiles => &[NO_UNNAMED],
             System::NoLinks => &[NO_LINKS],

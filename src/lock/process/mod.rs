@@ -11,7 +11,7 @@ use std::time::Duration;
 /// What tells this process from any other one that has, had or will have its id.
 #[derive(Clone, Debug)]
 pub struct Own {
-    /// When it started, in clock ticks since the boot.
+    /// When it started, in the ticks of its system.
     pub start: Option<u64>,
     /// Which boot of the machine this is.
     pub boot: Option<String>,
@@ -31,6 +31,7 @@ pub fn own() -> &'static Own {
 
 /// What stands behind a process id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))] // only there zombies and threads can be told
 pub enum State {
     /// No such process.
     Gone,
@@ -40,9 +41,9 @@ pub enum State {
     Thread,
     /// A process, perhaps one that we may not signal.
     Running {
-        /// For how long it has been running, by a clock that is never set and goes on while the machine sleeps.
+        /// For how long it has been running.
         age: Option<Duration>,
-        /// When it started, in clock ticks since the boot.
+        /// When it started, in the ticks of its system.
         start: Option<u64>,
     },
 }

@@ -7,12 +7,14 @@ mod recording;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, FileTimes, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use crate::strace::{self, Fault, FaultKind};
-use crate::support::{assert_written, dead_pid, finish, pipestate, start};
-use crate::ways::{NEXT_PATCH, OLD};
+use crate::support::{dead_pid, finish, pipestate, start};
+use crate::ways::{NEXT_PATCH, OLD, System};
 use disk::{Disk, Order, Remains, Step};
 
 /// What was tried.
@@ -31,6 +33,10 @@ struct Story {
     folder: tempfile::TempDir,
     /// The state file, below the folder.
     file: &'static str,
+    /// Its mode, at any time.
+    mode: u32,
+    /// What the system cannot do.
+    system: System,
     /// The disk as it was before all runs, all of it synced.
     before: Disk,
     disk: Disk,
@@ -43,19 +49,14 @@ impl Story {
     /// Begins without a state file.
     fn without(file: &'static str) -> Story {
         let folder = tempfile::tempdir_in(crate::scratch_root()).unwrap();
-        Story {
-            folder,
-            file,
-            before: Disk::new(),
-            disk: Disk::new(),
-            steps: Vec::new(),
-            documents: vec![None],
-        }
+        let (before, disk) = (Disk::new(), Disk::new());
+        let (steps, documents) = (Vec::new(), vec![None]);
+        Story { folder, file, mode: 0o666 & !UMASK, system: System::Whole, before, disk, steps, documents }
     }
 
     /// Begins with a state file that was synced.
     fn with(file: &'static str, content: &str) -> Story {
-        let mut story = Story::without(file);
+        let mut story = Story { mode: MODE, ..Story::without(file) };
         fs::write(story.path(), content).unwrap();
         fs::set_permissions(story.path(), Permissions::from_mode(MODE)).unwrap();
         let node = story.disk.next();
@@ -84,6 +85,8 @@ impl Story {
         let strace = recording::STRACE_OPTIONS.into_iter().chain(inject.as_deref());
         let mut command = strace::command(trace.path(), strace);
         command.current_dir(self.folder.path()).arg("write").args(options).arg(self.file);
+        self.system.confine(&mut command);
+        set_umask(&mut command);
         let ran = finish(start(command), patch);
         recording::record(&strace::read(trace.path()), &mut self.disk, &mut self.steps);
         let document = fs::read_to_string(self.path()).ok();
@@ -149,8 +152,8 @@ impl Story {
                 cuts.remains += 1;
                 let target = remains.at(Path::new(self.file));
                 let document = target.map(|content| String::from_utf8_lossy(&content.bytes).into_owned());
-                let mode = target.map_or(MODE, |content| content.mode);
-                if !allowed.contains(&document) || (mode != MODE && self.documents[0].is_some()) {
+                let mode = target.map_or(self.mode, |content| content.mode);
+                if !allowed.contains(&document) || mode != self.mode {
                     let at = index.checked_sub(1).map(|index| &self.steps[index]);
                     return Err(format!("after {at:?}: {document:?} with mode {mode:o}, not {allowed:?}"));
                 }
@@ -163,6 +166,19 @@ impl Story {
 
 /// Of a state file that was there before; not what a new one gets.
 const MODE: u32 = 0o640;
+
+const UMASK: u32 = 0o022;
+
+/// Has the run of `command` make files as the recording expects.
+fn set_umask(command: &mut Command) {
+    // SAFETY: a system call that cannot fail, between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::umask(UMASK);
+            Ok(())
+        })
+    };
+}
 
 /// The next writers, after the power has come back.
 #[derive(Default)]
@@ -187,10 +203,10 @@ impl Recoveries {
         let path = folder.path().join(file);
         let before = fs::read_to_string(&path).ok();
         let mut command = pipestate();
-        command.args(["write", "--no-fsync"]).arg(&path);
-        let started = Instant::now();
-        assert_written(&finish(start(command), NEXT_PATCH));
-        assert!(started.elapsed() < Duration::from_secs(1), "took {:?}: {remains:?}", started.elapsed());
+        command.args(["write", "--no-fsync", "--json"]).arg(&path);
+        let ran = finish(start(command), NEXT_PATCH);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{remains:?}");
+        assert!(crate::sweep::waited(&ran) < Duration::from_secs(1), "{ran:?}: {remains:?}");
         let mut expected: serde_json::Value =
             serde_json::from_str(before.as_deref().unwrap_or("{}")).unwrap();
         expected["c"] = 3.into();
@@ -250,6 +266,10 @@ fn assert_survives(what: &str, stories: &[Story], order: Order) {
     );
 }
 
+fn with_old() -> Story {
+    Story::with("state.json", OLD)
+}
+
 fn kill(call: &str, count: usize) -> Fault {
     Fault { call: call.into(), count, kind: FaultKind::Kill }
 }
@@ -296,7 +316,11 @@ fn a_durable_write_outlives_a_power_cut_at_any_step() {
     let mut foreign = Story::with("state.json", OLD);
     foreign.leave_foreign_lock();
     assert_eq!(foreign.run(&[], "{\"b\":2}", None), Some(0));
-    assert_survives("durable writes", &[new, old, foreign], Order::None);
+    let mut named = Story { system: System::NoUnnamedFiles, ..Story::with("state.json", OLD) };
+    assert_eq!(named.run(&[], "{\"b\":2}", None), Some(0));
+    let mut exclusive = Story { system: System::NoLinks, ..Story::with("state.json", OLD) };
+    assert_eq!(exclusive.run(&[], "{\"b\":2}", None), Some(0));
+    assert_survives("durable writes", &[new, old, foreign, named, exclusive], Order::None);
 }
 
 #[test]
@@ -304,18 +328,26 @@ fn a_durable_write_after_a_killed_one_outlives_a_power_cut_at_any_step() {
     if !strace::available() {
         return;
     }
-    let creating = killed_everywhere(
-        || Story::without("new/run/state.json"),
-        (&[], "{\"a\":1}"),
-        |story| assert_eq!(story.run(&[], "{\"b\":2}", None), Some(0)),
-    );
+    let create = || Story::without("new/run/state.json");
+    let creating = killed_everywhere(create, (&[], "{\"a\":1}"), |story| {
+        assert_eq!(story.run(&[], "{\"b\":2}", None), Some(0));
+    });
     assert_survives("a durable write after a killed creation", &creating, Order::None);
-    let merging = killed_everywhere(
-        || Story::with("state.json", OLD),
-        (&[], "{\"b\":2}"),
-        |story| assert_eq!(story.run(&[], "{\"d\":4}", None), Some(0)),
-    );
+    let merging = killed_everywhere(with_old, (&[], "{\"b\":2}"), |story| {
+        assert_eq!(story.run(&[], "{\"d\":4}", None), Some(0));
+    });
     assert_survives("a durable write after a killed one", &merging, Order::None);
+    if crate::sample().is_none() {
+        let twice: Vec<Story> = (0..creating.len())
+            .flat_map(|first| {
+                let killed = || killed_everywhere(create, (&[], "{\"a\":1}"), |_| ()).swap_remove(first);
+                killed_everywhere(killed, (&[], "{\"b\":2}"), |story| {
+                    assert_eq!(story.run(&[], "{\"d\":4}", None), Some(0));
+                })
+            })
+            .collect();
+        assert_survives("a durable write after two killed creations", &twice, Order::None);
+    }
 }
 
 /// A write that is done again after it was killed, or after it said "not known to be durable", often finds that nothing
@@ -325,17 +357,13 @@ fn a_durable_write_that_changes_nothing_makes_durable_what_is_there() {
     if !strace::available() {
         return;
     }
-    let again = killed_everywhere(
-        || Story::with("state.json", OLD),
-        (&[], "{\"b\":2}"),
-        |story| assert_eq!(story.run(&[], "{\"b\":2}", None), Some(0)),
-    );
+    let again = killed_everywhere(with_old, (&[], "{\"b\":2}"), |story| {
+        assert_eq!(story.run(&[], "{\"b\":2}", None), Some(0))
+    });
     assert_survives("a killed write done again", &again, Order::None);
-    let fast = killed_everywhere(
-        || Story::with("state.json", OLD),
-        (&["--no-fsync"], "{\"b\":2}"),
-        |story| assert_eq!(story.run(&[], "{\"b\":2}", None), Some(0)),
-    );
+    let fast = killed_everywhere(with_old, (&["--no-fsync"], "{\"b\":2}"), |story| {
+        assert_eq!(story.run(&[], "{\"b\":2}", None), Some(0))
+    });
     assert_survives("a killed write without syncs done again with them", &fast, Order::Journal);
     let mut refused = Story::with("state.json", OLD);
     let eio = Fault { call: "fsync".into(), count: 2, kind: FaultKind::Error("EIO") };
@@ -353,6 +381,16 @@ fn a_write_without_syncs_keeps_the_state_whole_on_a_journal_that_writes_data_bef
     assert_eq!(story.run(&["--no-fsync"], "{\"b\":2}", None), Some(0));
     assert_eq!(story.run(&["--no-fsync"], "{\"d\":4}", None), Some(0));
     assert_survives("writes without syncs", &[story], Order::Journal);
+
+    // What was created without syncs may be empty after a cut: there was nothing that the rename replaced. A durable
+    // write mends that, with the folders too, since any sync brings all names up to date there.
+    let mut mended = Story::without("new/run/state.json");
+    assert_eq!(mended.run(&["--no-fsync"], "{\"b\":2}", None), Some(0));
+    assert_eq!(mended.run(&[], "{\"d\":4}", None), Some(0));
+    mended.before = mended.disk.clone();
+    mended.steps.clear();
+    mended.documents.drain(..2);
+    assert_survives("a creation without syncs and then a durable write", &[mended], Order::Journal);
 }
 
 #[test]
@@ -379,8 +417,9 @@ fn the_check_notices_every_sync_that_is_left_out() {
             let left_out = steps.remove(index);
             let folder = tempfile::tempdir().unwrap();
             let (before, disk) = (story.before.clone(), story.disk.clone());
-            let story =
-                Story { folder, file: story.file, before, disk, steps, documents: story.documents.clone() };
+            let (file, mode, system) = (story.file, story.mode, story.system);
+            let documents = story.documents.clone();
+            let story = Story { folder, file, mode, system, before, disk, steps, documents };
             let found = story.cut_everywhere(Order::None, &mut recoveries).map(|cuts| cuts.remains);
             assert!(found.is_err(), "{left_out:?} left out: {found:?}");
         }

@@ -104,7 +104,7 @@ impl Recorder<'_> {
     fn open(&mut self, call: &Call, folder: Option<usize>, at: usize) {
         let folder = folder.map(|index| descriptor(call, index));
         let (path, flags) = (path(call, at), &call.arguments[at + 1]);
-        let mode = || octal(call.arguments.last().unwrap()) & 0o755; // the umask that the rig sets
+        let mode = || octal(call.arguments.last().unwrap()) & !super::UMASK;
         let node = if flags.contains("O_TMPFILE") {
             let node = self.disk.next();
             self.make(Step::Create { node, mode: mode() });

@@ -1,3 +1,0 @@
-export * from './index.js'
-import pipestate = require('./index.js')
-export default pipestate

@@ -1,0 +1,74 @@
+//! `pipestate halt`.
+
+use std::path::PathBuf;
+
+use chrono::Utc;
+use clap::Args;
+use serde_json::json;
+
+use super::edit::{EditOptions, as_caller, with_write};
+use super::output::Output;
+use crate::agent::halt::{self, Cause, Halted};
+use crate::agent::hooks::Hooks;
+use crate::error::Error;
+
+/// Pause a run that cannot go on, say so on stderr, and run the hooks
+#[derive(Args)]
+#[command(help_template = super::HELP)]
+#[command(before_help = "\
+Examples:
+  pipestate halt agent-state.json --phase 4 --cause 'no subagent returned'
+  PIPESTATE_HOOKS=/etc/hooks.json pipestate halt agent-state.json --phase 4 --cause 'lock irrecoverable'
+      where the file holds argument vectors: [[\"phase-tracker.sh\", \"meta\", \"halt\", \"{cause}\"]]")]
+pub struct Halt {
+    /// The state file
+    file: PathBuf,
+    /// The phase that cannot go on
+    #[arg(long, value_name = "N")]
+    phase: u32,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    cause: String,
+    #[command(flatten)]
+    edit: EditOptions,
+    /// Print how it went as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Halt {
+    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+        let options = self.edit.read()?;
+        let cause = Cause { phase: self.phase, text: self.cause };
+        let halted = as_caller(program, "halt", |caller| {
+            let mut tell = |line: &str| output.alert(line);
+            Ok(halt::halt(
+                &self.file,
+                &cause,
+                Utc::now(),
+                &Hooks::from_environment(),
+                &options,
+                caller,
+                &mut tell,
+            ))
+        })?;
+        Ok(tell(output, &halted, None))
+    }
+}
+
+/// Tells how a halt went, beside the alert that has been told: what did not work on stderr, and with `--json` all of it.
+/// Without a failed write the exit code is 0, or `refused`, of what could not go on.
+pub fn tell(output: &mut Output, halted: &Halted, refused: Option<&Error>) -> u8 {
+    for warning in &halted.warnings {
+        output.warning(warning);
+    }
+    let more = json!({ "line": halted.line, "hooks": halted.hooks });
+    match (&halted.written, refused) {
+        (Ok(written), None) => {
+            output.done(with_write(written, more));
+            0
+        }
+        (Err(error), _) => output.failure_with(error, more),
+        (Ok(_), Some(error)) => output.failure_with(error, more),
+    }
+}
