@@ -848,25 +848,13 @@ fn only_a_running_run_whose_phases_are_all_done_is_finalized() {
 }
 
 #[test]
-fn commands_for_pipelines_leave_agents_alone() {
+fn an_agents_state_is_not_finalized() {
     let folder = Folder::new();
-    let content = r#"{"currentPhase":1,"phases":{"1":{"status":"running"}},"status":"running"}"#;
+    let content = r#"{"currentPhase":1,"phases":{"1":{"status":"done"}},"status":"running"}"#;
     for name in ["agent-state.json", "state.json"] {
         let file = folder.file(name, content);
-        for arguments in
-            [&["finalize"][..], &["resume", "--tier", "tier_1", "--confirm"], &["phase", "--status", "done"]]
-        {
-            let mut command = pipestate();
-            command.args(arguments).arg(&file);
-            if arguments[0] == "phase" {
-                command.arg("1");
-            }
-            let ran = finish(start(command), "");
-            assert!(
-                matches!(ran.code, Some(1 | 64)) && ran.stderr.lines().count() == 1,
-                "{arguments:?}: {ran:?}"
-            );
-        }
+        let ran = run(["finalize", text(&file)], "");
+        assert_eq!(ran, refused(&file, "the document", "this is no pipeline's document"));
         assert_eq!(fs::read_to_string(&file).unwrap(), content);
     }
 }
