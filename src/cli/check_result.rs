@@ -15,7 +15,7 @@ Examples:
   pipestate check-result < answer.txt              a line per slip; exit 0: as it should be, 1: not
   pipestate check-result --extract < answer.txt    print the JSON that stands inside prose or a code fence")]
 pub struct CheckResult {
-    /// Print the JSON of the result, whatever stands around it; exit 1 only for what is wrong with the JSON itself
+    /// Print the JSON of the result, whatever stands around it; exit 1 only if that JSON is wrong
     #[arg(long, conflicts_with = "json")]
     extract: bool,
     /// Print findings and result as one JSON object
