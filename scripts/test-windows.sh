@@ -39,11 +39,11 @@ done
 exec $(command -v $gcc) "\${arguments[@]}"
 END
 
-# The compiler: features for those packages that ask for a newer one.
+# The compiler: features for those packages that ask for a newer one, to which `home_dir` is not deprecated any more.
 cat >"$tools/rustc" <<END
 #!/bin/bash
 case \${CARGO_PKG_NAME:-} in
-pipestate | proptest) exec "\$@" "-Zcrate-attr=feature($FEATURES)" ;;
+pipestate | proptest) exec "\$@" "-Zcrate-attr=feature($FEATURES)" -Adeprecated ;;
 *) exec "\$@" ;;
 esac
 END

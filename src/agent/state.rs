@@ -204,6 +204,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)] // its absolute paths are of Unix
     fn a_relative_worktree_starts_at_its_repository_and_each_counts_once() {
         let document = document(
             r#"{"repoPath":"/r","worktreePath":".worktrees/A","branch":"a","projects":[
@@ -224,6 +225,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)] // its absolute paths are of Unix
     fn without_a_worktree_files_lie_in_the_repository() {
         let document = document(r#"{"repoPath":"/r","worktreePath":null}"#);
         assert_eq!(roots(document.root()), [PathBuf::from("/r")]);

@@ -200,6 +200,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)] // its absolute paths are of Unix
     fn a_step_sets_its_phase_and_the_cursor_and_keeps_the_rest() {
         let step = Transition {
             files: vec!["a".into(), "./b/c".into(), "/w/d".into(), "a".into()],

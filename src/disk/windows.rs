@@ -14,7 +14,7 @@ mod native;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::windows::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -111,6 +111,21 @@ impl Folder {
             options: FILE_NON_DIRECTORY_FILE | FILE_OPEN_REPARSE_POINT,
         };
         native::open(&opening).map_err(|status| there_while_pending(status).into())
+    }
+
+    /// Opens `name` for reading and for appending, never through a link; makes it, if it is missing, and says whether it
+    /// was.
+    pub fn open_to_append(&self, name: &OsStr) -> io::Result<(File, bool)> {
+        loop {
+            match patiently(|| self.open(name, Access::ReadWrite)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                opened => return Ok((opened?, false)),
+            }
+            match self.create(name, 0) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {} // made by another since
+                made => return Ok((made?, true)),
+            }
+        }
     }
 
     /// Creates a file without a name; there is no such thing here.
@@ -369,6 +384,29 @@ pub fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Appends `bytes` to `file` in one write. Cut short, by a full disk, it is undone, unless another has appended since.
+pub fn append_whole(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    const END_OF_FILE: u64 = u64::MAX; // wherever that is by then
+    let written = file.seek_write(bytes, END_OF_FILE)?;
+    if written == bytes.len() {
+        return Ok(());
+    }
+    let end = file.stream_position()?;
+    if facts(file)?.size == end {
+        truncate(file, end - written as u64)?;
+    }
+    Err(io::ErrorKind::StorageFull.into())
+}
+
+/// The last byte of `file`, which has `size` bytes, at least one.
+pub fn last_byte(file: &File, size: u64) -> io::Result<u8> {
+    let mut byte = [0];
+    match file.seek_read(&mut byte, size - 1)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()), // cut since
+        _ => Ok(byte[0]),
+    }
+}
+
 /// Reads up to `most` bytes from the start of `file`.
 pub fn read_at_start(file: &File, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; most];
@@ -498,6 +536,20 @@ mod tests {
         write_at_start(&other, b"12345").unwrap();
         truncate(&other, 3).unwrap();
         assert_eq!(std::fs::read(made.path().join("a")).unwrap(), b"123");
+    }
+
+    #[test]
+    fn appending_goes_behind_what_others_have_appended() {
+        let (_made, folder) = folder();
+        let [(file, true), (other, false)] = [(); 2].map(|()| folder.open_to_append("a".as_ref()).unwrap())
+        else {
+            panic!("the first one makes it")
+        };
+        append_whole(&file, b"one\n").unwrap();
+        append_whole(&other, b"two\n").unwrap();
+        append_whole(&file, b"three").unwrap();
+        assert_eq!(read_at_start(&other, 100).unwrap(), b"one\ntwo\nthree");
+        assert_eq!(last_byte(&other, 13).unwrap(), b'e');
     }
 
     #[test]
