@@ -50,8 +50,11 @@ const crew = {
 
 /** For how long a writer dawdles at most, in milliseconds. */
 const MOST_DELAY = 40;
-/** The system calls between which everything that matters happens. */
-const CALLS = 'openat flock fstat fchmod fchown pwrite64 linkat newfstatat pread64 writev fsync renameat unlinkat close'.split(' ');
+/** Calls of the program, between which everything that matters happens, and which of each: the first ones load it. */
+const CALLS = {
+  openat: [5, 14], flock: [1, 4], fstat: [1, 6], fchmod: [1, 3], pwrite64: [1, 2], linkat: [1, 3], newfstatat: [5, 10],
+  pread64: [3, 9], writev: [1, 1], fsync: [1, 2], renameat: [1, 1], unlinkat: [1, 2], close: [5, 13],
+};
 
 /** How a writer is run: to die or to dawdle at some call, or in a time namespace, or just so. */
 function fate() {
@@ -63,11 +66,16 @@ function fate() {
   return { prefix: random.pick(options.prefixes) };
 }
 
+let traces = 0;
+
 function atSomeCall(fault) {
-  const call = random.pick(CALLS);
-  const inject = `inject=${call}:${fault}:when=${1 + Math.floor(random.between(0, 4))}`;
+  const call = random.pick(Object.keys(CALLS));
+  const [first, last] = CALLS[call];
+  const inject = `inject=${call}:${fault}:when=${Math.floor(random.between(first, last + 1))}`;
+  const trace = `${options.traces}/${crew.id}-${(traces += 1)}`;
   // -D: the writer stays our child, with the process id that stands in its lock.
-  return { call, prefix: ['strace', '-D', '-qqq', '-o', '/dev/null', '-e', `trace=${call}`, '-e', inject] };
+  const strace = ['strace', '-D', '-qqq', '-ttt', '-o', trace, '-e', `trace=openat,renameat,unlinkat,${call}`, '-e', inject];
+  return { call, trace, prefix: strace };
 }
 
 function noteKill(member, how) {

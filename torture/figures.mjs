@@ -12,6 +12,7 @@ const COUNTED = {
   kills: 'kills',
   holderKills: '(with the lock)',
   terminations: 'workers terminated',
+  traced: 'holds traced',
   orphans: 'locks left by dead foreign tools',
   takeOvers: 'take-overs seen',
   stops: 'stops',

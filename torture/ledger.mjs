@@ -7,8 +7,8 @@
 // Also, in runs where every party keeps the rules (`lossless`):
 // - no count ever goes back, and every write that was acknowledged before the look is in what is seen;
 // - no two acknowledged counted writes were made from one version (a fork would be two holders);
-// - no holder meets the witness of another one that lives (addon and JavaScript writers; of the program, which runs
-//   nothing of ours inside the lock, only the two points above tell);
+// - no holder meets the witness of another one that lives (addon and JavaScript writers);
+// - no two programs whose calls were traced had the lock at one time;
 // - at the end every count is that of the acknowledged writes, or more by at most one for each write that a kill cut off;
 // - no writer fails, and no pipestate runs out of its window, unless the scenario allows it.
 //
@@ -25,11 +25,12 @@ export class Ledger {
     this.killed = new Set();
     this.dones = new Map();
     this.versions = new Map([[start.stamp, {}]]);
+    this.holds = [];
     this.progress = new Map();
     this.looks = 0;
     this.counts = { acknowledged: 0, kills: 0, holderKills: 0, terminations: 0, conflicts: 0, timeouts: 0 };
     Object.assign(this.counts, { orphans: 0, restarts: 0, lockLost: 0, stops: 0, holderStops: 0, clockMoves: 0, cutOff: 0 });
-    Object.assign(this.counts, { heirs: 0, crowds: 0 });
+    Object.assign(this.counts, { traced: 0, heirs: 0, crowds: 0 });
     this.successors = { pipestate: [], foreign: [] };
     this.longestWait = { pipestate: 0, foreign: 0 };
   }
@@ -86,7 +87,10 @@ export class Ledger {
   /** Checks the last version, when every writer has ended. `removals` is what careless tools removed. */
   end(removals = []) {
     if (this.open.size > 0) throw new Broken(`writes without an end: ${[...this.open.keys()].join(', ')}`);
-    if (this.lossless) this.checkCounts();
+    if (this.lossless) {
+      this.checkCounts();
+      this.checkHolds();
+    }
     return this.lossless ? undefined : explainLosses(this.versions, this.seen.stamp, removals);
   }
 
@@ -96,6 +100,18 @@ export class Ledger {
       if (count < times.counted || count > times.counted + cutOff.counted) {
         const expected = `${times.counted} were acknowledged and ${cutOff.counted} cut off`;
         throw new Broken(`counted.${name} is ${count}, and ${expected}`);
+      }
+    }
+  }
+
+  /** Within what the traces say, so that a trace that says too little hides an overlap, and none makes one up. */
+  checkHolds() {
+    this.holds.sort((a, b) => a.from - b.from);
+    for (const [index, hold] of this.holds.entries()) {
+      const next = this.holds[index + 1];
+      if (next && next.from < hold.to) {
+        const seconds = (hold.to - next.from).toFixed(6);
+        throw new Broken(`${next.id} and ${hold.id} both had the lock, for ${seconds} s of their traces`);
       }
     }
   }
@@ -172,6 +188,12 @@ const HANDLERS = {
   },
   met({ id, other }) {
     if (!this.isKilled(other)) throw new Broken(`${id} has the lock and meets ${other}, which has it too`);
+  },
+  held({ id, from, to, committed }) {
+    this.holds.push({ id, from, to });
+    const version = this.versions.get(id);
+    if (version && committed) version.committed = committed * 1000;
+    this.counts.traced += 1;
   },
   successor({ of, took, unseen, id }) {
     this.successors[of].push(took);

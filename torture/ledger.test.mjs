@@ -75,6 +75,12 @@ test('a witness of the living is a second holder, one of the dead is not', () =>
   ledger({}, { event: 'killed', id: 'b/1', how: 'SIGKILL' }, met);
 });
 
+test('two traced holds at one time are two holders', () => {
+  const held = (id, from, to) => ({ event: 'held', id, from, to });
+  breaks(/b and a both had the lock, for 0.5/, () => ledger({}, held('b', 1.5, 3), held('a', 1, 2)).end());
+  ledger({}, held('b', 2, 3), held('a', 1, 2)).end();
+});
+
 test('a succession that takes too long is seen, unless the machine did not let us look', () => {
   const successor = (of, took, unseen) => ({ event: 'successor', of, took, unseen, id: 'a' });
   breaks(/1500 ms/, () => ledger({}, successor('pipestate', 1500, 0)));

@@ -32,8 +32,9 @@ export class Rig {
     this.state = path.join(this.folder, 'state');
     const beside = (name) => path.join(this.folder, name);
     Object.assign(this, { seed, log: beside('events'), stop: beside('stop'), removed: beside('removed') });
+    this.traces = beside('traces');
     this.file = path.join(this.state, 'state.json');
-    for (const folder of [this.state, this.removed]) fs.mkdirSync(folder);
+    for (const folder of [this.state, this.removed, this.traces]) fs.mkdirSync(folder);
     const start = newState(BALLAST_BYTES);
     fs.writeFileSync(this.file, `${JSON.stringify(start, null, 2)}\n`);
     fs.writeFileSync(this.log, '');
@@ -46,9 +47,9 @@ export class Rig {
 
   /** Starts a crew; `prefix` is a command that runs it somewhere, such as `unshare`. */
   startCrew(id, options, prefix = []) {
-    const { file, log, stop, removed, careless } = this;
+    const { file, log, stop, removed, traces, careless } = this;
     const usual = { program: PROGRAM, windows: [10_000], prefixes: [[]], fatalCalls: 0, slowCalls: 0, stoppers: 0, nodeKills: 0.1 };
-    const all = { ...usual, file, log, stop, removed, careless, ...options };
+    const all = { ...usual, file, log, stop, removed, traces, careless, ...options };
     Object.assign(all, { id, seed: `${this.seed}/${id}`, witness: path.join(this.folder, 'witness') });
     return this.start(id, [...prefix, process.execPath, CREW, JSON.stringify(all)]);
   }

@@ -10,7 +10,7 @@ export const checked =
 export async function run(rig, milliseconds) {
   rig.startCrew('a', {
     writers: { program: 8, addon: [3], javascript: 5 },
-    slowCalls: 0.5,
+    slowCalls: 0.8,
     killsPerSecond: 20,
     orphansPerSecond: 100,
   });

@@ -10,8 +10,8 @@ export const checked =
 export async function run(rig, milliseconds) {
   rig.startCrew('a', {
     writers: { program: 8, addon: [3, 2], javascript: 3 },
-    fatalCalls: 0.5,
-    slowCalls: 0.1,
+    fatalCalls: 0.45,
+    slowCalls: 0.35,
     killsPerSecond: 40,
     orphansPerSecond: 10,
     terminationsPerSecond: 1,
