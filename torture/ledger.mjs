@@ -43,6 +43,11 @@ export class Ledger {
     return this.writers.get(name);
   }
 
+  /** Expects no more of the writers of a crew that has been killed. */
+  forgetWriters(crew) {
+    for (const writer of this.progress.keys()) if (writer.startsWith(`${crew}-`)) this.progress.delete(writer);
+  }
+
   /** Takes the next event of the log. */
   record(event, at) {
     if (event.writer) this.progress.set(event.writer, at);
@@ -206,10 +211,10 @@ const HANDLERS = {
     this.counts.holderStops += 1;
     if (!same) throw new Broken(`${id} stood still for ${duration} ms with the lock, and lock or file changed`);
   },
-  heir({ what, problem, took }) {
+  heir({ what, problem, waited }) {
     if (problem) throw new Broken(`${what}: ${problem}`);
     this.counts.heirs += 1;
-    this.longestWait.pipestate = Math.max(this.longestWait.pipestate, took);
+    this.longestWait.pipestate = Math.max(this.longestWait.pipestate, waited);
   },
   orphan() {
     this.counts.orphans += 1;
