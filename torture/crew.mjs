@@ -7,8 +7,8 @@ import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Random, reporter } from './common.mjs';
 import { moveClocks } from './mishaps/clocks.mjs';
-import { killNowAndThen, noteDeath } from './mishaps/deaths.mjs';
-import { followOrphan, leaveOrphansNowAndThen } from './mishaps/orphans.mjs';
+import { killNowAndThen, noteEnd } from './mishaps/deaths.mjs';
+import { leaveOrphansNowAndThen } from './mishaps/orphans.mjs';
 import { stopNowAndThen } from './mishaps/stops.mjs';
 import { writeByProgram } from './writers/program.mjs';
 
@@ -31,13 +31,10 @@ const crew = {
   enlist(child, id, kind) {
     const member = { child, id, kind, pid: child.pid };
     crew.members.set(child.pid, member);
-    child.on('exit', (_, signal) => {
+    child.on('exit', (code, signal) => {
       crew.members.delete(child.pid);
       crew.lastDead = child.pid;
-      if (signal !== 'SIGKILL') return;
-      if (!member.killed) noteDeath(crew, member, 'strace');
-      crew.report({ event: 'gone', id });
-      followOrphan(crew, member);
+      noteEnd(crew, member, code, signal);
     });
     return member;
   },

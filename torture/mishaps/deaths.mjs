@@ -1,13 +1,14 @@
-// Writers that are killed: at random moments, and best while they have the lock.
+// Writers that are killed, or asked to end, at random moments, and best while they have the lock.
 import fs from 'node:fs';
 import path from 'node:path';
 import { now, readHolder, sleep } from '../common.mjs';
+import { followOrphan } from './orphans.mjs';
 
 /** How long to wait for a member to take the lock, in milliseconds. */
 const PATIENCE = 50;
 
 /** Before it happens, so that whatever follows from it is logged later. */
-export function noteDeath(crew, member, how) {
+function noteDeath(crew, member, how) {
   member.killed = now();
   crew.report({ event: 'killed', id: member.id, how, holder: readHolder(crew.lock)?.pid === member.pid });
 }
@@ -15,8 +16,24 @@ export function noteDeath(crew, member, how) {
 export function kill(crew, member) {
   // Killed before its tracer has attached, a traced one would leave the tracer waiting for ever.
   if (member.killed || member.isTraced) return;
-  noteDeath(crew, member, 'SIGKILL');
-  member.child.kill('SIGKILL');
+  const signal = member.isNode || crew.random.chance(0.8) ? 'SIGKILL' : crew.random.pick(Object.keys(ASKING));
+  noteDeath(crew, member, signal);
+  member.child.kill(signal);
+}
+
+/** Signals that ask the program to end, and the code with which it does, having given back the lock (L10). */
+const ASKING = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
+
+/** Takes note of a member that has ended: killed, or as it was asked, or by itself. */
+export function noteEnd(crew, member, code, signal) {
+  const { id, pid } = member;
+  if (Object.values(ASKING).includes(code)) {
+    crew.report({ event: 'ended as asked', id, leavesLock: readHolder(crew.lock)?.pid === pid });
+  } else if (signal !== null) {
+    if (!member.killed) noteDeath(crew, member, 'strace');
+    crew.report({ event: 'gone', id });
+    followOrphan(crew, member);
+  }
 }
 
 /** Whoever of the crew has the lock now or takes it next, or anybody; `undefined` when that is nobody. */

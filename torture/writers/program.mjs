@@ -1,8 +1,11 @@
-// A writer that runs the program for every write, as shells and agents do.
+// A writer that runs the program for every write, as shells and agents do; now and then the shim instead.
 import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { readState } from '../../index.js';
 import { countedPatch, now, plainPatch, sleep } from '../common.mjs';
 import { fateOf, readHold } from '../mishaps/calls.mjs';
+
+const SHIM = [process.execPath, fileURLToPath(new URL('../../write-state.mjs', import.meta.url))];
 
 /** Runs the program to its end. `enlisted` is called before it has its stdin, and so before it does anything. */
 function run(command, stdin, environment, enlisted) {
@@ -35,7 +38,8 @@ export async function writeByProgram(crew, writer) {
     const about = { writer, id, kind: isCounted ? 'counted' : 'plain', number, stamp: id };
     const window = random.pick(crew.windows);
     const { prefix, call, trace } = fateOf(crew);
-    const command = [...prefix, crew.program, 'write', '--json', '--lock-timeout', String(window)];
+    const program = call === undefined && random.chance(0.05) ? SHIM : [crew.program, 'write'];
+    const command = [...prefix, ...program, '--json', '--lock-timeout', String(window)];
     if (isCounted) command.push('--if-match', rev);
     if (random.chance(0.5)) command.push('--no-fsync');
     const started = now();
@@ -52,8 +56,8 @@ export async function writeByProgram(crew, writer) {
       report({ event: 'conflict', ...about });
     } else if (ran.code === 2) {
       report({ event: 'timeout', window, took, stderr: ran.stderr, ...about });
-    } else if (ran.signal !== 'SIGKILL') {
-      report({ event: 'failed', how: `exit ${ran.code ?? ran.signal}: ${ran.stderr}`, ...about });
+    } else if (ran.signal === null && ran.code < 128) {
+      report({ event: 'failed', how: `exit ${ran.code}: ${ran.stderr}`, ...about });
     }
     await sleep(random.between(0, 10));
   }
