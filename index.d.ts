@@ -116,6 +116,78 @@ export declare function scanRuns(options?: ScanOptions): Promise<RunScan>
 export declare function scanRunsSync(options?: ScanOptions): RunScan
 
 /**
+ * Makes a run of a pipeline: its folder, which nobody else gets, and its `pipeline-state.json` with every field that a
+ * pipeline's document has.
+ *
+ * What is odd about the run without hindering it, such as a manifest that tells no version, is in `warnings`.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_IO`; `ERR_PIPESTATE_INVALID` for a profile that is no JSON object
+ * @throws {TypeError} for a name or a phase that no document may have
+ * @example
+ * const { path } = await initPipeline({ name: 'docs', pattern: '2', tier: 'tier_1', phases: ['plan:planner', 'write'] })
+ */
+export declare function initPipeline(options: InitOptions): Promise<NewRun>
+
+/** {@link initPipeline}, done before it returns. */
+export declare function initPipelineSync(options: InitOptions): NewRun
+
+/**
+ * Takes up a pipeline's run that has stopped, in one write under the lock: of several that do, one gets it.
+ *
+ * Who is at work on a run keeps it, and a completed run is not resumed. One that has crashed, failed, been escalated or
+ * paused is, when `confirm` says that a human wants it.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_REFUSED` where the run may not be resumed, and as {@link writeState} does
+ * @example
+ * await resumePipeline(path, { tier: 'tier_1', confirm: true })
+ */
+export declare function resumePipeline(file: StateFile, options: ResumeOptions): Promise<ResumedRun>
+
+/** {@link resumePipeline}, done before it returns. */
+export declare function resumePipelineSync(file: StateFile, options: ResumeSyncOptions): ResumedRun
+
+/**
+ * Records what a phase has come to, in one write: its status, outputs and error, and `current_phase`; with a failed phase
+ * the run has failed. Phases and cursor keep the shape in which the document has them.
+ *
+ * @param phase its index, or its key where the phases are an object
+ * @throws {PipestateError} `ERR_PIPESTATE_REFUSED` where there is no such phase, or where it would start in a run that has
+ * ended or been stopped, and as {@link writeState} does
+ * @example
+ * await setPipelinePhase(path, 0, { status: 'done', outputs: ['docs/plan.md'] })
+ */
+export declare function setPipelinePhase(
+  file: StateFile,
+  phase: number | string,
+  transition: PhaseTransition,
+  options?: EditOptions,
+): Promise<WriteResult & { phase: string; status: string }>
+
+/** {@link setPipelinePhase}, done before it returns. */
+export declare function setPipelinePhaseSync(
+  file: StateFile,
+  phase: number | string,
+  transition: PhaseTransition,
+  options?: EditSyncOptions,
+): WriteResult & { phase: string; status: string }
+
+/**
+ * Marks a run completed: it is running, and all its phases are done. One that is completed already stays as it is.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_REFUSED` for any other run, and as {@link writeState} does
+ */
+export declare function finalizePipeline(
+  file: StateFile,
+  options?: EditOptions,
+): Promise<WriteResult & { status: 'completed' }>
+
+/** {@link finalizePipeline}, done before it returns. */
+export declare function finalizePipelineSync(
+  file: StateFile,
+  options?: EditSyncOptions,
+): WriteResult & { status: 'completed' }
+
+/**
  * Makes a task: the next number of its project, a folder that nobody else gets, its `agent-state.json` and its
  * `agent-log.md`. Numbers never repeat, also when the counter is lost or the logs were cleared.
  *
@@ -337,6 +409,18 @@ export interface WriteOptions extends WriteSyncOptions {
   signal?: AbortSignal
 }
 
+/** How a run is edited. */
+export interface EditOptions extends EditSyncOptions {
+  /** Ends the wait: the promise is rejected with the signal's reason, and nothing was written. */
+  signal?: AbortSignal
+}
+
+/** How a run is taken up. */
+export interface ResumeOptions extends ResumeSyncOptions {
+  /** Ends the wait: the promise is rejected with the signal's reason, and nothing was written. */
+  signal?: AbortSignal
+}
+
 /** How {@link lockState} waits. */
 export interface LockOptions extends LockSyncOptions {
   /** Ends the wait: the promise is rejected with the signal's reason. */
@@ -408,6 +492,39 @@ export interface RunScan {
   files: RunDecision[]
   /** The worst of the decisions' exit codes; 0 when there is no run. */
   exitCode: 0 | 1 | 3
+}
+
+/** An execution tier: the host program that a pipeline runs under. */
+export type PipelineTier = 'tier_1' | 'tier_1b' | 'tier_1c' | 'tier_1d' | 'tier_2'
+
+/** What {@link initPipeline} made; `path` is the absolute path of the document. */
+export interface NewRun extends WriteResult {
+  /** What the run is called, as its folder is. */
+  runId: string
+  /** The pipeline's id. */
+  pipelineId: string
+  /** The scope root that the run lies below. */
+  scopeRoot: string
+}
+
+/** What {@link resumePipeline} wrote. */
+export interface ResumedRun extends WriteResult {
+  /** Which rule the run was stopped by: R2 crashed, R4 failed, escalated or paused. */
+  rule: 'R2' | 'R4'
+  /** The tier that it goes on under. */
+  tier: PipelineTier
+  /** The tier that it ran under before; `null` when that is not recorded. */
+  previousTier: string | null
+  /** Whether that was another one. */
+  tierChanged: boolean
+  /** Whether the resume was confirmed. */
+  confirmed: boolean
+  /** When, in ISO 8601, as the document has it. */
+  resumedAt: string
+  /** By whom, as the document has it. */
+  resumedBy: string
+  /** `current_phase` as the document has it, as JSON; `null` when it has none. */
+  currentPhase: string | null
 }
 
 /** Where tasks lie. */
@@ -649,8 +766,11 @@ export interface CheckedResult {
 
 /** One thing that {@link validateState} found. */
 export interface Finding {
-  /** An error makes a resume unsafe; a warning does so only with `strict`; an info never. */
-  severity: 'error' | 'warning' | 'info'
+  /**
+   * An error makes a resume unsafe; a warning does so only with `strict`; an advice, to look at something around the
+   * document, and an info never.
+   */
+  severity: 'error' | 'warning' | 'advice' | 'info'
   /** What it is, in kebab case; stable, for programs. */
   code: string
   /** RFC 6901 pointer of the field that it is about; `''` for the whole document. */
@@ -677,6 +797,8 @@ export declare class PipestateError extends Error {
   pointer?: string
   /** Who has the lock, of `ERR_PIPESTATE_LOCK_TIMEOUT`. */
   holder?: LockHolder
+  /** The tasks that are called so, when a name is ambiguous. */
+  candidates?: string[]
   /** The system call that failed, of `ERR_PIPESTATE_IO`. */
   syscall?: string
   /** The system's error number, negative as in Node's own errors: `util.getSystemErrorName(errno)` names it. */
@@ -730,6 +852,70 @@ export interface LockHolder {
 
 // ---- Options and results ----
 
+/** How a run is edited. */
+export interface EditSyncOptions {
+  /**
+   * `'durable'` syncs the file and its folder, `'fast'` does not.
+   *
+   * @default 'durable'
+   */
+  durability?: 'durable' | 'fast'
+  /**
+   * How long to wait for the lock, in milliseconds. 0 tries once, `Infinity` waits without end.
+   *
+   * @default the environment variable `PIPESTATE_LOCK_TIMEOUT_MS`, else 10000
+   */
+  lockTimeoutMs?: number
+}
+
+/** What `initPipeline` makes a run of. */
+export interface InitOptions {
+  /** The pipeline's name: a-z, 0-9 and -, at most 48 of them. */
+  name: string
+  /** The execution pattern. */
+  pattern: '1' | '2' | '2b' | '3' | '4' | '5'
+  /** The tier that makes and runs it. */
+  tier: PipelineTier
+  /**
+   * How it lies below its scope root: `temp/{name}/{run}`, or `superpipelines/temp/{name}/{run}` for `'legacy'`.
+   *
+   * @default 'data'
+   */
+  layout?: 'data' | 'legacy'
+  /**
+   * The scope root.
+   *
+   * @default below the workspace, `.superpipelines` (`'data'`) or the tier's root (`'legacy'`)
+   */
+  scopeRoot?: StateFile
+  /**
+   * The phases in their order; a string is `name` or `name:agent`.
+   *
+   * @default []
+   */
+  phases?: (string | NewPipelinePhase)[]
+  /** The file with the tier's platform profile, which the run keeps as it is. */
+  profile?: StateFile
+  /**
+   * The workspace, with the tier's manifest in it.
+   *
+   * @default the working directory
+   */
+  workspace?: StateFile
+  /**
+   * What the run is called: a random UUID, or `{name}-{YYYYMMDD-HHMMSS}`.
+   *
+   * @default 'uuid'
+   */
+  runId?: 'uuid' | 'stamp'
+  /**
+   * `'durable'` syncs file and folders, `'fast'` does not.
+   *
+   * @default 'durable'
+   */
+  durability?: 'durable' | 'fast'
+}
+
 /** How `lockStateSync` waits. */
 export interface LockSyncOptions {
   /**
@@ -738,6 +924,28 @@ export interface LockSyncOptions {
    * @default the environment variable `PIPESTATE_LOCK_TIMEOUT_MS`, else 10000
    */
   lockTimeoutMs?: number
+}
+
+/** A phase of a new run. */
+export interface NewPipelinePhase {
+  /** Its name: a-z, 0-9 and -, at most 48 of them. */
+  name: string
+  /** The agent that does it. */
+  agent?: string
+}
+
+/** What a phase has come to. */
+export interface PhaseTransition {
+  /** Its status; with `'failed'` the run has failed too. `'completed'` is written as `'done'`. */
+  status: 'pending' | 'running' | 'done' | 'completed' | 'failed'
+  /**
+   * Files that it has put out; added to those that are recorded.
+   *
+   * @default []
+   */
+  outputs?: Array<string>
+  /** Why it failed. */
+  error?: string
 }
 
 /** Against what `recover` measures. */
@@ -760,6 +968,44 @@ export interface RecoverOptions {
    * @default the system's clock
    */
   now?: Date | string
+}
+
+/** How a run is taken up. */
+export interface ResumeSyncOptions {
+  /** The tier that the run goes on under. */
+  tier: PipelineTier
+  /** The file with the platform profile of that tier, which is kept when it is another tier than before. */
+  profile?: StateFile
+  /**
+   * A human has said yes: needed for a crashed run, and for one that has failed, been escalated or paused.
+   *
+   * @default false
+   */
+  confirm?: boolean
+  /**
+   * How long a running run may be silent before it counts as crashed, in milliseconds.
+   *
+   * @default 3600000
+   */
+  staleAfterMs?: number
+  /**
+   * The time that counts as now; a string is ISO 8601, and without a zone it is UTC.
+   *
+   * @default the system's clock
+   */
+  now?: Date | string
+  /**
+   * `'durable'` syncs the file and its folder, `'fast'` does not.
+   *
+   * @default 'durable'
+   */
+  durability?: 'durable' | 'fast'
+  /**
+   * How long to wait for the lock, in milliseconds. 0 tries once, `Infinity` waits without end.
+   *
+   * @default the environment variable `PIPESTATE_LOCK_TIMEOUT_MS`, else 10000
+   */
+  lockTimeoutMs?: number
 }
 
 /** Where `scanRuns` looks, and against what it measures. */

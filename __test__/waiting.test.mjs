@@ -67,6 +67,10 @@ test('1000 files with held locks take few threads and few descriptors', { skip: 
   const writes = files.map((file, n) => writeState(file, { n }, { durability: 'fast', lockTimeoutMs: 60_000 }));
   await writeState(join(path, 'free.json'), {}, { durability: 'fast', lockTimeoutMs: 60_000 });
   const during = resources();
+  const { user, system } = process.cpuUsage();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const used = process.cpuUsage({ user, system });
+  assert.ok(used.user + used.system < 250_000, `those who wait used ${used.user + used.system} us in half a second`);
   assert.ok(during.threads - before.threads <= 5, JSON.stringify({ before, during }));
   assert.ok(during.descriptors - before.descriptors <= 300, JSON.stringify({ before, during }));
   for (const file of files) rmSync(`${file}.lock`);

@@ -11,7 +11,10 @@ const started = Date.now();
 const child = spawn('cargo', [...tests, ...process.argv.slice(2)], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
 
 const sums = [
-  { line: /faults: (?:in all|on \w+) (\d+) runs: (\d+) errors, (\d+) kills/, of: ['runs', 'errors', 'kills'] },
+  {
+    line: /faults: (?:in all|on \w+) (\d+) runs: (\d+) errors, (\d+) failed disks, (\d+) kills, (\d+) terminations/,
+    of: ['runs', 'errors', 'failed disks', 'kills', 'terminations'],
+  },
   {
     line: /power: .*: (\d+) recordings, (\d+) cuts, (\d+) remains, (\d+) next writers/,
     of: ['recordings', 'power cuts', 'remains', 'next writers on them'],

@@ -9,7 +9,17 @@
 //! 5. [`merge`] — the patch as splices of that text; no other byte changes.
 //! 6. [`atomic`] — the new text in place of the old, in one step.
 //!
-//! [`update`] is that list as code, and [`cli`] its door for people and shells. [`validate`] only reads: is a state safe
+//! Above that, what the two kinds of runs need: [`pipeline`] and [`agent`], each deciding under the lock what is written, and
+//! [`task`], which numbers agents' runs. [`log`] is what is appended to instead of replaced, [`child`] what runs git and
+//! hooks, [`inside`] what keeps paths below their root.
+//!
+//! The way of a decision about a run, each step a module:
+//!
+//! 1. [`runs`] — the state files below all scope roots ([`pipeline::tiers`]), read, and what lies around them.
+//! 2. [`recovery`] — what to do about each, from its status, its times ([`time`]) and its phases ([`phases`]).
+//! 3. [`status`] — the same for people, with a line for each phase; [`watch`] wakes them when it changes.
+//!
+//! [`update`] is the first list as code, and [`cli`] its door for people and shells. [`validate`] only reads: is a state safe
 //! to resume? Every failure is one [`error::Error`]. The system is met in [`disk`] alone.
 
 pub mod agent;

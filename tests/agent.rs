@@ -167,6 +167,9 @@ fn a_halt_that_cannot_be_written_is_told_all_the_louder() {
     fs::set_permissions(folder.join("7"), fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(agent("halt", &file, &["--phase", "4", "--cause", "x"]).code, Some(0));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o444);
+    let mut misled = command([OsStr::new("halt"), file.as_os_str()]);
+    misled.args(["--phase", "4", "--cause", "x"]).env("PIPESTATE_LOCK_TIMEOUT_MS", "soon");
+    assert_told(&finish(start(misled), ""), 64, "PIPESTATE_LOCK_TIMEOUT_MS");
     let missing = folder.join("8/agent-state.json");
     let ran = agent("halt", &missing, &["--phase", "4", "--cause", "x"]);
     assert_eq!((ran.code, ran.stderr.starts_with("HALT phase 4: x - ")), (Some(3), true), "{ran:?}");
@@ -385,6 +388,8 @@ fn a_handoff_is_appended_and_the_latest_is_read_back_as_data() {
         (Some(1), true)
     );
     assert_eq!(fs::read_to_string(&log).unwrap(), text);
+    let mistyped = handoff("append", &folder.join("7/agent-stat.json"), &HANDOFF);
+    assert_eq!((mistyped.code, mistyped.stderr.contains("cannot find the state file")), (Some(3), true));
 }
 
 #[test]

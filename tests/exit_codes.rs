@@ -164,6 +164,8 @@ fn help_and_version_are_0_and_go_to_stdout() {
         &["get", "--help"],
         &["unlock", "--help"],
         &["validate", "--help"],
+        &["recover", "--help"],
+        &["status", "--help"],
     ] {
         let help = run(command, "");
         assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));

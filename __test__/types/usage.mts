@@ -3,6 +3,18 @@ import pipestate, {
   finalizePipeline,
   initPipeline,
   initPipelineSync,
+  appendHandoff,
+  checkResult,
+  createTask,
+  findTask,
+  halt,
+  latestHandoff,
+  listTasksSync,
+  nextAttempt,
+  phaseFilesSync,
+  planResume,
+  setPhase,
+  startResumeSync,
   lockState,
   lockStateSync,
   PipestateError,
@@ -23,11 +35,14 @@ import pipestate, {
   StateLock,
   type LockHolder,
   type PipestateErrorCode,
+  type ResumePlan,
   type RunDecision,
   type State,
   type StatePatch,
   type StateReport,
   type StateSnapshot,
+  type Task,
+  type UnsafeState,
   type WriteOptions,
   type WriteResult,
 } from 'pipestate';
@@ -175,3 +190,27 @@ try {
 // One and the same by default.
 const same: typeof writeState = pipestate.writeState;
 export { anything, codes, decisions, exit, flags, never, phase, result, same, severities, text };
+
+// Tasks and agents' runs.
+const made: Task = await createTask('P-1', {
+  repositories: [{ repoPath: '/r', worktreePath: 'w', branch: 'b' }],
+  logsDir: '/l',
+});
+const tasks: Task[] = [await findTask(2, { project: 'p' }), ...listTasksSync()];
+const plan: ResumePlan | UnsafeState = await planResume(made.state, { staleAfterMs: 0, now: new Date(), maxPhase: 9 });
+if (plan.phase === undefined) throw new Error(plan.message);
+const skipped: string[] = plan.skip.map(({ subStep, why }) => `${subStep}: ${why}`);
+const started: ResumePlan & WriteResult = startResumeSync(made.state, { lockTimeoutMs: 0 });
+await setPhase(made.state, 3, { status: 'running', subStep: 'red', files: ['a'], retryCount: 1, log: false });
+const line: string = (await halt(made.state, { phase: 3, cause: 'x' })).line;
+const attempt: number = (await nextAttempt(made.state, 'build-fix', { reflection: 'x' })).attempt;
+const block: string = (await appendHandoff(made.log, { phase: 3, name: 'dev', done: ['x'], next: 'Phase 4' })).text;
+const latest = await latestHandoff(made.log);
+const next: string | null = latest?.kind === 'handoff' ? latest.next : (latest?.text ?? null);
+const paths: string[] = phaseFilesSync(made.state, 4, { only: 'missing' }).map(({ path }) => path);
+const blocking: boolean | null = (await checkResult('{}')).result.blocking;
+// @ts-expect-error a unit is one
+await setPhase(made.state, 3, { status: 'running', subSteps: ['red'] });
+// @ts-expect-error a halt has a cause
+await halt(made.state, { phase: 3 });
+export { attempt, block, blocking, line, next, paths, skipped, started, tasks };

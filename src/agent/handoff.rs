@@ -134,9 +134,17 @@ fn one_line(text: &str) -> String {
 }
 
 /// The log that `file` is, or that lies beside it if it is a state file.
-pub fn log_of(file: &Path) -> PathBuf {
-    let is_log = file.extension().is_some_and(|extension| extension == "md");
-    if is_log { file.to_owned() } else { log_beside(file) }
+///
+/// # Errors
+/// [`Error::Io`] when there is no such state file: a mistyped path would make a log that nobody reads.
+pub fn log_of(file: &Path) -> Result<PathBuf, Error> {
+    if file.extension().is_some_and(|extension| extension == "md") {
+        return Ok(file.to_owned());
+    }
+    match file.metadata() {
+        Ok(_) => Ok(log_beside(file)),
+        Err(source) => Err(Error::io(file, "find the state file", "stat", source)),
+    }
 }
 
 /// Appends a handoff to the log at `log`; gives the block that was appended.

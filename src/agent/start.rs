@@ -19,7 +19,8 @@ use crate::lock;
 use crate::merge::Refusal;
 use crate::pipeline::object::Object;
 use crate::recovery::{Clock, Rule};
-use crate::update::{Caller, WriteOptions, Written};
+use crate::update::{self, Caller, WriteOptions, Written};
+use crate::validate::Report;
 
 /// So often the plan is made anew because somebody writes meanwhile.
 const MOST_PLANS: usize = 10;
@@ -46,7 +47,7 @@ pub fn start(
         let plan = match of_file(path, &now, max_phase)? {
             Resumable::Plan(plan) => *plan,
             Resumable::Unsafe(report) => {
-                return Err(unsafe_error(path, &report.findings, report.exit_code()));
+                return Err(unsafe_error(path, &report));
             }
         };
         permit(&plan).map_err(|refusal| refusal.of(path))?;
@@ -65,15 +66,18 @@ pub fn start(
 }
 
 /// What an unsafe document is refused with: [`UNSAFE`] and the first thing that is wrong with it.
-fn unsafe_error(path: &Path, findings: &[crate::validate::Finding], exit_code: u8) -> Error {
-    let first = findings.first();
+fn unsafe_error(path: &Path, report: &Report) -> Error {
+    let first = report.findings.first();
     let why = first.map_or(String::new(), |finding| format!(" ({})", finding.message));
     let reason = format!("{UNSAFE}{why}");
-    if exit_code == 1 {
+    if report.exit_code() == 1 {
         let pointer = first.map(|finding| finding.pointer.clone()).unwrap_or_default();
         return Error::Refused { path: path.to_owned(), pointer, reason };
     }
-    Error::Corrupt { path: path.to_owned(), reason }
+    match update::read(path).and_then(|snapshot| snapshot.existing_document(path)) {
+        Err(error @ Error::Io { .. }) => error, // missing, or not ours to read
+        _ => Error::Corrupt { path: path.to_owned(), reason },
+    }
 }
 
 fn permit(plan: &Plan) -> Result<(), Refusal> {

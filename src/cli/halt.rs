@@ -10,6 +10,7 @@ use super::edit::{EditOptions, as_caller, with_write};
 use super::output::Output;
 use crate::agent::halt::{self, Cause, Halted};
 use crate::agent::hooks::Hooks;
+use crate::agent::state;
 use crate::error::Error;
 
 /// Pause a run that cannot go on, say so on stderr, and run the hooks
@@ -38,8 +39,12 @@ pub struct Halt {
 
 impl Halt {
     pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
-        let options = self.edit.read()?;
         let cause = Cause { phase: self.phase, text: self.cause };
+        let options = self.edit.read().inspect_err(|_| {
+            // Wrong usage must not silence a halt.
+            let id = state::id_by_folder(&self.file).unwrap_or_else(|| "?".into());
+            output.alert(&halt::line(&cause, &id));
+        })?;
         let halted = as_caller(program, "halt", |caller| {
             let mut tell = |line: &str| output.alert(line);
             Ok(halt::halt(

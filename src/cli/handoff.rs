@@ -94,7 +94,7 @@ impl HandoffCommand {
 impl Append {
     fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let options = self.edit.read()?;
-        let log = handoff::log_of(&self.file);
+        let log = handoff::log_of(&self.file)?;
         let handoff = Handoff {
             phase: self.phase,
             name: self.name,
@@ -114,7 +114,7 @@ impl Append {
 
 impl LatestArguments {
     fn run(self, output: &mut Output) -> Result<u8, Error> {
-        let log = handoff::log_of(&self.file);
+        let log = handoff::log_of(&self.file)?;
         let Some(latest) = handoff::latest(&log)? else {
             let pointer = String::new();
             let reason = "there is no handoff in it, and no section".to_owned();

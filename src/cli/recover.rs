@@ -23,10 +23,10 @@ Examples:
   pipestate recover --scan .                every run of all tiers below this workspace and the home folder
   pipestate recover --scan . | grep '^ask'  those that have crashed")]
 pub struct Recover {
-    /// Find the runs of these workspaces and of the home folder, below the scope roots of all tiers
+    /// Find the runs of these workspaces and of the home folder, of all tiers
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "files")]
     scan: Vec<PathBuf>,
-    /// The home folder: --scan looks below it, and preference files may lie there [default: $HOME]
+    /// The home folder, for --scan and for preference files in `~` [default: $HOME]
     #[arg(long, value_name = "DIR", conflicts_with = "no_user")]
     home: Option<PathBuf>,
     /// Leave the home folder alone
@@ -45,10 +45,10 @@ pub struct Recover {
 /// What ages are measured against.
 #[derive(Args)]
 pub struct ClockOptions {
-    /// How long a running run may be silent before it counts as crashed: 90m, 1h30m, 2d [default: 1h]
+    /// How long a running run may be silent before it has crashed: 90m, 1h30m [default: 1h]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     stale_after: Option<Duration>,
-    /// The time that counts as now, in ISO 8601; without a zone it is UTC [default: the system's clock]
+    /// The time that counts as now, in ISO 8601, without a zone UTC [default: the system's]
     #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<DateTime<Utc>>,
 }

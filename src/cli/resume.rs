@@ -97,6 +97,7 @@ impl Resume {
             tier,
             profile: profile.as_ref(),
             confirmed: self.confirm,
+            since: self.clock.read().now,
             clock: &|| self.clock.read(),
         };
         let (claim, written) =

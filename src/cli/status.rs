@@ -34,7 +34,7 @@ pub struct Status {
     /// Print what is shown as one JSON object (with --watch, one at each change)
     #[arg(long)]
     pub json: bool,
-    /// The state file, or the folder that has one; of any other folder, the runs of all tiers below it
+    /// The state file or the folder that has one; of any other folder, the runs of all tiers below it
     #[arg(value_name = "FILE|DIR")]
     path: PathBuf,
 }

@@ -114,7 +114,7 @@ impl<F> EditJob<F> {
     }
 }
 
-impl<T, F> Job for EditJob<F>
+impl<T: Send + 'static, F> Job for EditJob<F>
 where
     T: Send,
     F: FnMut(&Current) -> Result<(T, Steps), Error> + Send + 'static,

@@ -132,6 +132,12 @@ struct Queue {
 /// for every attempt. So the number of descriptors does not grow with the number of waiting jobs.
 const MOST_KEEPING: usize = 64;
 
+/// This many parked heads look again as often as their holders ask for; of more, each looks less often, so that those
+/// who wait do not keep the workers from those who could go on. A lock that comes free wakes them all the same.
+const OFTEN: u32 = 32;
+/// But so often they look all the same: a foreign holder's death wakes nobody (L4).
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
 #[derive(Default)]
 pub(super) struct Lines {
     queues: HashMap<Arc<Line>, Queue>,
@@ -141,6 +147,7 @@ pub(super) struct Lines {
     /// When a parked head is to look again, and when a window of those behind it runs out.
     timers: BTreeSet<(Instant, JobId)>,
     keeping: usize,
+    parked: u32,
 }
 
 impl Lines {
@@ -189,8 +196,8 @@ impl Lines {
         self.shift(line)
     }
 
-    /// The head that was attempted found `holder` with the lock: it is to look again at `wake`, or when it is woken.
-    pub fn park(&mut self, turn: Turn, wake: Instant, holder: Holder) {
+    /// The head that was attempted found `holder` with the lock: it is to look again after `pause`, or when it is woken.
+    pub fn park(&mut self, turn: Turn, pause: Duration, holder: Holder) {
         let queue = self.queues.get_mut(&turn.line).expect("a running line has a queue");
         let Head::Running { rung, .. } = queue.head else { unreachable!("the head was being attempted") };
         queue.seen = Some(holder);
@@ -210,7 +217,12 @@ impl Lines {
         } else if !entry.keeps {
             job.rest();
         }
+        let now = Instant::now();
+        let pause = (pause * (1 + self.parked / OFTEN)).min(LONGEST_PAUSE.max(pause));
+        let deadline = entry.window.as_ref().and_then(Window::deadline);
+        let wake = deadline.map_or(now + pause, |deadline| deadline.min(now + pause));
         self.timers.insert((wake, entry.id));
+        self.parked += 1;
         queue.head = Head::Parked { wake };
     }
 
@@ -310,6 +322,7 @@ impl Lines {
     fn unpark(&mut self, line: &Arc<Line>) {
         let queue = self.queues.get_mut(line).expect("a parked line has a queue");
         let Head::Parked { wake } = queue.head else { return };
+        self.parked -= 1;
         self.timers.remove(&(wake, queue.entries[0].id));
         queue.head = Head::Ready;
         self.ready.push_back(line.clone());

@@ -204,8 +204,8 @@ enum Went {
     Over,
     /// The job has failed: its window ran out while this holder had the lock.
     RanOut { holder: Holder },
-    /// This holder has the lock; to be attempted again at `wake`, or earlier if the lock changes.
-    Busy { wake: Instant, holder: Holder },
+    /// This holder has the lock; to be attempted again after `pause`, or earlier if the lock changes.
+    Busy { pause: Duration, holder: Holder },
 }
 
 impl Engine {
@@ -291,9 +291,9 @@ impl Engine {
             drop(state);
             let went = self.attempt(&mut turn);
             state = match went {
-                Went::Busy { wake, holder } => {
+                Went::Busy { pause, holder } => {
                     state = self.state();
-                    state.lines.park(turn, wake, holder);
+                    state.lines.park(turn, pause, holder);
                     self.tell_waiter(&mut state);
                     state
                 }
@@ -333,11 +333,10 @@ impl Engine {
             let Some(busy) = turn.job.attempt(&interrupted) else { return Went::Over };
             let now = Instant::now();
             let since = *turn.waiting.since.get_or_insert(now);
-            let Some(left) = turn.window.as_ref().map_or(Some(Duration::MAX), Window::left) else {
-                let window = turn.window.as_ref().expect("what has run out is there");
+            if let Some(window) = turn.window.as_ref().filter(|window| window.left().is_none()) {
                 turn.job.fail(window.ran_out(busy.holder.clone()));
                 return Went::RanOut { holder: busy.holder };
-            };
+            }
             let nap = lock::nap(now - since);
             if nap.is_none() && turn.waiting.armed.is_none() {
                 turn.waiting.armed = self.arm(turn);
@@ -345,7 +344,7 @@ impl Engine {
                     continue; // the lock may have changed before the watch was there: look again first
                 }
             }
-            return Went::Busy { wake: now + nap.unwrap_or(busy.poll).min(left), holder: busy.holder };
+            return Went::Busy { pause: nap.unwrap_or(busy.poll), holder: busy.holder };
         }
     }
 

@@ -314,14 +314,14 @@ impl Call<'_> {
             open_findings: asked.open_findings,
             next: vec![asked.next],
         };
-        let log = handoff::log_of(&self.file);
+        let log = handoff::log_of(&self.file)?;
         let block = handoff::append(&log, &handoff, Utc::now(), &options, self.caller)?;
         Ok(json!({ "path": log.to_string_lossy(), "text": block, "lines": block.lines().count() }))
     }
 
     fn latest_handoff(self) -> Result<Json, Error> {
         self.request.rest::<Nothing>()?;
-        handoff::latest(&handoff::log_of(&self.file)).map(|latest| to_json(&latest))
+        handoff::latest(&handoff::log_of(&self.file)?).map(|latest| to_json(&latest))
     }
 
     fn phase_files(mut self) -> Result<Json, Error> {

@@ -797,6 +797,8 @@ export declare class PipestateError extends Error {
   pointer?: string
   /** Who has the lock, of `ERR_PIPESTATE_LOCK_TIMEOUT`. */
   holder?: LockHolder
+  /** The tasks that are called so, when a name is ambiguous. */
+  candidates?: string[]
   /** The system call that failed, of `ERR_PIPESTATE_IO`. */
   syscall?: string
   /** The system's error number, negative as in Node's own errors: `util.getSystemErrorName(errno)` names it. */

@@ -163,10 +163,12 @@ pub fn resume_pipeline(session: &Opened, now: bool, file: File, options: ResumeS
         let confirmed = options.confirm == Some(true);
         let recover = RecoverOptions { home: None, stale_after_ms: options.stale_after_ms, now: options.now };
         let (_, clock) = recover.parse()?;
+        let since = clock().now;
         let program = session.program.clone();
         Ok(EditJob::new(path, write, program.clone(), move |current| {
             let profile = profile.as_deref().map(Profile::read).transpose()?;
-            let request = resume::Request { tier, profile: profile.as_ref(), confirmed, clock: &clock };
+            let profile = profile.as_ref();
+            let request = resume::Request { tier, profile, confirmed, since, clock: &clock };
             let (claim, steps) = resume::decide(current, &request, &program)?;
             let mut told = claim.told(&request);
             told["warnings"] = claim.warnings.into();

@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use chrono::SecondsFormat;
+use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::object::Object;
 use super::profile::Profile;
@@ -21,6 +21,7 @@ use crate::kind::StateKind;
 use crate::lock;
 use crate::merge::{Patch, Refusal};
 use crate::recovery::{self, Clock, Decision, Rule};
+use crate::time::Moment;
 use crate::update::{self, Caller, Current, Steps, WriteOptions, Written};
 
 /// What a resume is asked with.
@@ -31,6 +32,8 @@ pub struct Request<'a> {
     pub profile: Option<&'a Profile>,
     /// Whether a human has said yes: the flag of R4 and the answer to the question of R2.
     pub confirmed: bool,
+    /// When it was asked for: what has been claimed since then was claimed by another.
+    pub since: DateTime<Utc>,
     /// Asked for the clock once the lock is held: what another resumer has written lies before that.
     pub clock: &'a dyn Fn() -> Clock,
 }
@@ -101,7 +104,7 @@ pub fn decide(current: &Current, request: &Request, program: &str) -> Result<(Cl
     }
     let clock = (request.clock)();
     let decision = recovery::decide(root, kind, current.facts.modified, &clock);
-    permit(&decision, request.confirmed).map_err(refused)?;
+    permit(&decision, request.confirmed).and_then(|()| not_claimed_since(root, request)).map_err(refused)?;
     let from = previous_tier(root);
     let mut claim = Claim {
         rule: decision.rule,
@@ -134,6 +137,21 @@ fn permit(decision: &Decision, confirmed: bool) -> Result<(), Refusal> {
         Rule::R2 | Rule::R4 => Ok(()),
         Rule::R3 => refuse("; it is not resumed"),
         Rule::R5 | Rule::R6 => refuse("; it is never resumed: mend the document first"),
+    }
+}
+
+/// Another claim that is no older than this request counts also where the recovery rules find the run crashed again.
+fn not_claimed_since(root: Value<'_>, request: &Request) -> Result<(), Refusal> {
+    let claimed = root.at(&["metadata", "resumed_at"]).and_then(Value::as_str);
+    match claimed.as_deref().and_then(Moment::parse) {
+        // Claims are written in milliseconds.
+        Some(Moment { at, .. }) if at.timestamp_millis() >= request.since.timestamp_millis() => {
+            Err(Refusal {
+                pointer: "/metadata/resumed_at".into(),
+                reason: "somebody else has just resumed it".into(),
+            })
+        }
+        _ => Ok(()),
     }
 }
 

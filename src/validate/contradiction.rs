@@ -357,9 +357,7 @@ mod tests {
     #[test]
     fn files_that_are_no_list_of_paths_are_named() {
         assert_eq!(
-            lines(
-                r#"{"currentPhase":4,"phases":{"4":{"files":["a",1,""]},"5":{"files":{"a":1}}}}"#
-            ),
+            lines(r#"{"currentPhase":4,"phases":{"4":{"files":["a",1,""]},"5":{"files":{"a":1}}}}"#),
             [
                 "warning /phases/4/files/1: the listed file is not named by a path [file-not-a-path]",
                 "warning /phases/4/files/2: the listed file is not named by a path [file-not-a-path]",

@@ -40,3 +40,13 @@ pub fn errors_of(call: &Call) -> &'static [&'static str] {
         _ => panic!("{call}: a new call: add what its manual page lists to tests/faults/manual.rs"),
     }
 }
+
+/// Whether the call is refused with `error` once a disk has failed: EIO when it is gone, EROFS when the system has made it
+/// read-only. Calls that also reach other things are left out.
+pub fn is_refused_by_failed_disk(call: &Call, error: &str) -> bool {
+    match (call.name.as_str(), error) {
+        ("write", _) | ("open" | "openat", "EROFS") => false,
+        ("writev" | "pwrite64", "EROFS") => true,
+        _ => errors_of(call).contains(&error),
+    }
+}

@@ -7,8 +7,9 @@ use crate::ways::{NOBODY, OLD, PATCH};
 /// Runs a write in `folder` with a fault, if one is given.
 fn write(folder: &Folder, options: &[&str], file: &str, fault: Option<&Fault>) -> (Ran, Vec<Call>) {
     let trace = tempfile::NamedTempFile::new().unwrap();
-    let inject = fault.map(Fault::option);
-    let mut command = strace::command(trace.path(), ["-y"].into_iter().chain(inject.as_deref()));
+    let inject = fault.map(Fault::options).unwrap_or_default();
+    let mut command =
+        strace::command(trace.path(), ["-y"].into_iter().chain(inject.iter().map(String::as_str)));
     command.arg("write").args(options).arg(folder.join(file));
     let ran = finish(start(command), PATCH);
     (ran, strace::read(trace.path()))

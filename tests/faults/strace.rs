@@ -32,7 +32,7 @@ pub enum Returned {
     Nothing,
 }
 
-/// What is to happen to one call, by its name and position.
+/// What is to happen at one call, by its name and position.
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub call: String,
@@ -44,27 +44,39 @@ pub struct Fault {
 pub enum FaultKind {
     /// The kernel does nothing and says this.
     Error(&'static str),
+    /// The same from here on, at every call of these names, each from its count on: the disk has failed.
+    Failing { error: &'static str, from: Vec<(String, usize)> },
     /// SIGKILL as the call begins: the kernel does nothing.
     Kill,
+    /// SIGTERM as the call begins.
+    Terminate,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            FaultKind::Error(error) => write!(f, "{error} at {} number {}", self.call, self.count),
-            FaultKind::Kill => write!(f, "SIGKILL at {} number {}", self.call, self.count),
+        match &self.kind {
+            FaultKind::Error(error) => write!(f, "{error}")?,
+            FaultKind::Failing { error, .. } => write!(f, "nothing but {error}")?,
+            FaultKind::Kill => write!(f, "SIGKILL")?,
+            FaultKind::Terminate => write!(f, "SIGTERM")?,
         }
+        write!(f, " at {} number {}", self.call, self.count)
     }
 }
 
 impl Fault {
-    /// As an option of strace.
-    pub fn option(&self) -> String {
-        let kind = match self.kind {
-            FaultKind::Error(error) => format!("error={error}"),
-            FaultKind::Kill => "signal=KILL".to_owned(),
-        };
-        format!("--inject={}:{kind}:when={}", self.call, self.count)
+    /// As options of strace.
+    pub fn options(&self) -> Vec<String> {
+        let at = |kind: &str| vec![format!("--inject={}:{kind}:when={}", self.call, self.count)];
+        match &self.kind {
+            FaultKind::Error(error) => at(&format!("error={error}")),
+            FaultKind::Kill => at("signal=KILL"),
+            FaultKind::Terminate => at("signal=TERM"),
+            FaultKind::Failing { error, from } => from
+                .iter()
+                .map(|(call, count)| format!("--inject={call}:error={error}:when={count}+"))
+                .collect(),
+        }
     }
 }
 

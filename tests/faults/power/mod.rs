@@ -81,8 +81,8 @@ impl Story {
     /// Runs the program to its end, or to a fault's. Returns its exit code.
     fn run(&mut self, options: &[&str], patch: &str, fault: Option<&Fault>) -> Option<i32> {
         let trace = tempfile::NamedTempFile::new().unwrap();
-        let inject = fault.map(Fault::option);
-        let strace = recording::STRACE_OPTIONS.into_iter().chain(inject.as_deref());
+        let inject = fault.map(Fault::options).unwrap_or_default();
+        let strace = recording::STRACE_OPTIONS.into_iter().chain(inject.iter().map(String::as_str));
         let mut command = strace::command(trace.path(), strace);
         command.current_dir(self.folder.path()).arg("write").args(options).arg(self.file);
         self.system.confine(&mut command);
