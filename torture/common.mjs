@@ -41,6 +41,11 @@ export class Random {
     return least + this.next() * (most - least);
   }
 
+  /** Milliseconds until the next of events that come independently, so many in a second. */
+  interval(perSecond) {
+    return -Math.log(1 - this.next()) * (1000 / perSecond);
+  }
+
   chance(probability) {
     return this.next() < probability;
   }
@@ -59,7 +64,7 @@ export function reporter(log) {
 
 export const readEvents = (log) => fs.readFileSync(log, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
 
-/** Who the lock names: its bytes, the process id, and whether a pipestate made it; `null` when there is none. */
+/** Who the lock names (by path, or open): its bytes, the process id, and whether a pipestate made it; `null` when there is none. */
 export function readHolder(lock) {
   let lines;
   try {

@@ -11,6 +11,7 @@ const COUNTED = {
   lockLost: 'locks lost',
   kills: 'kills',
   holderKills: '(with the lock)',
+  asked: 'signals INT, TERM, HUP',
   terminations: 'workers terminated',
   traced: 'holds traced',
   orphans: 'locks left by dead foreign tools',

@@ -30,7 +30,7 @@ export class Ledger {
     this.looks = 0;
     this.counts = { acknowledged: 0, kills: 0, holderKills: 0, terminations: 0, conflicts: 0, timeouts: 0 };
     Object.assign(this.counts, { orphans: 0, restarts: 0, lockLost: 0, stops: 0, holderStops: 0, clockMoves: 0, cutOff: 0 });
-    Object.assign(this.counts, { traced: 0, heirs: 0, crowds: 0 });
+    Object.assign(this.counts, { asked: 0, traced: 0, heirs: 0, crowds: 0 });
     this.successors = { pipestate: [], foreign: [] };
     this.longestWait = { pipestate: 0, foreign: 0 };
   }
@@ -41,6 +41,21 @@ export class Ledger {
       this.writers.set(name, { acknowledged: numbers(), times: numbers(), cutOff: numbers() });
     }
     return this.writers.get(name);
+  }
+
+  /** Expects no more of the writers of a crew that has been killed. */
+  forgetWriters(crew) {
+    for (const writer of this.progress.keys()) if (writer.startsWith(`${crew}-`)) this.progress.delete(writer);
+  }
+
+  /** What was being written by `dead`, or by parts of it, may have been written or not. */
+  cutOff(dead) {
+    for (const [id, { writer, kind }] of this.open) {
+      if (!isWithin(id, dead)) continue;
+      this.open.delete(id);
+      this.writer(writer).cutOff[kind] += 1;
+      this.counts.cutOff += 1;
+    }
   }
 
   /** Takes the next event of the log. */
@@ -123,6 +138,8 @@ export class Ledger {
   }
 }
 
+const ASKING = ['SIGHUP', 'SIGINT', 'SIGTERM'];
+
 const isWithin = (id, ancestor) => id === ancestor || id.startsWith(`${ancestor}/`);
 
 const HANDLERS = {
@@ -175,16 +192,16 @@ const HANDLERS = {
   killed({ id, how, holder }) {
     this.killed.add(id);
     if (how === 'terminate') this.counts.terminations += 1;
+    else if (ASKING.includes(how)) this.counts.asked += 1;
     else this.counts.kills += 1;
     if (holder) this.counts.holderKills += 1;
   },
-  gone({ id: dead }) {
-    for (const [id, { writer, kind }] of this.open) {
-      if (!isWithin(id, dead)) continue;
-      this.open.delete(id);
-      this.writer(writer).cutOff[kind] += 1;
-      this.counts.cutOff += 1;
-    }
+  gone({ id }) {
+    this.cutOff(id);
+  },
+  'ended as asked'({ id, leavesLock }) {
+    this.cutOff(id);
+    if (leavesLock) throw new Broken(`${id} ended by a signal that it handles, and left its lock`);
   },
   met({ id, other }) {
     if (!this.isKilled(other)) throw new Broken(`${id} has the lock and meets ${other}, which has it too`);
@@ -206,10 +223,10 @@ const HANDLERS = {
     this.counts.holderStops += 1;
     if (!same) throw new Broken(`${id} stood still for ${duration} ms with the lock, and lock or file changed`);
   },
-  heir({ what, problem, took }) {
+  heir({ what, problem, waited }) {
     if (problem) throw new Broken(`${what}: ${problem}`);
     this.counts.heirs += 1;
-    this.longestWait.pipestate = Math.max(this.longestWait.pipestate, took);
+    this.longestWait.pipestate = Math.max(this.longestWait.pipestate, waited);
   },
   orphan() {
     this.counts.orphans += 1;

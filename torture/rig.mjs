@@ -20,6 +20,8 @@ const STUCK_MS = 40_000;
 /** What a foreign writer that was killed may leave: nothing of it is pipestate's to remove (A5). */
 const FOREIGN_LEFTOVER = /^state\.json\.\d+\.tmp$/;
 
+const NO_MISHAPS = { fatalCalls: 0, slowCalls: 0, stoppers: 0, nodeKills: 0.1 };
+
 /** A process-id namespace, whose first process waits for the dead as an init does. What is in it dies with it. */
 export function namespace(preparation = ':') {
   const init = ['sh', '-c', `${preparation}; "$@"; exit $?`, 'sh'];
@@ -48,7 +50,7 @@ export class Rig {
   /** Starts a crew; `prefix` is a command that runs it somewhere, such as `unshare`. */
   startCrew(id, options, prefix = []) {
     const { file, log, stop, removed, traces, careless } = this;
-    const usual = { program: PROGRAM, windows: [10_000], prefixes: [[]], fatalCalls: 0, slowCalls: 0, stoppers: 0, nodeKills: 0.1 };
+    const usual = { program: PROGRAM, windows: [10_000], prefixes: [[]], ...NO_MISHAPS };
     const all = { ...usual, file, log, stop, removed, traces, careless, ...options };
     Object.assign(all, { id, seed: `${this.seed}/${id}`, witness: path.join(this.folder, 'witness') });
     return this.start(id, [...prefix, process.execPath, CREW, JSON.stringify(all)]);
@@ -72,6 +74,8 @@ export class Rig {
     crew.expected = true;
     await crew.ended;
     report({ event: 'gone', id: crew.id });
+    this.look();
+    this.ledger.forgetWriters(crew.id);
   }
 
   /** Reads what was logged, then the file, and checks. */

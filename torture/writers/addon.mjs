@@ -33,7 +33,7 @@ async function supervise(options) {
 
   async function terminateNowAndThen() {
     while (!isStopping()) {
-      await sleep(-Math.log(1 - random.next()) * (1000 / terminationsPerSecond));
+      await sleep(random.interval(terminationsPerSecond));
       const worker = workers.size > 0 && random.pick([...workers.values()]);
       if (!worker || worker.terminated) continue;
       worker.terminated = true;

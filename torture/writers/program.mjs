@@ -1,9 +1,11 @@
-// A writer that runs the program for every write, as shells and agents do.
+// A writer that runs the program for every write, as shells and agents do; now and then the shim instead.
 import { spawn } from 'node:child_process';
-import fs from 'node:fs';
-import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { readState } from '../../index.js';
 import { countedPatch, now, plainPatch, sleep } from '../common.mjs';
+import { fateOf, readHold } from '../mishaps/calls.mjs';
+
+const SHIM = [process.execPath, fileURLToPath(new URL('../../write-state.mjs', import.meta.url))];
 
 /** Runs the program to its end. `enlisted` is called before it has its stdin, and so before it does anything. */
 function run(command, stdin, environment, enlisted) {
@@ -22,23 +24,6 @@ function run(command, stdin, environment, enlisted) {
   });
 }
 
-/** When a writer had the lock and when it committed, by its trace: it reads the state when it has the lock, and removes
- * the lock last. */
-function readHold(trace, file) {
-  const name = path.basename(file);
-  // Not the line that tells of a death: by then another may have taken over.
-  const calls = fs.readFileSync(trace, 'utf8').split('\n').filter((line) => /^[\d.]+ \w+\(/.test(line));
-  fs.unlinkSync(trace);
-  const time = (line) => Number(line.split(' ')[0]);
-  const first = calls.findIndex((line) => line.includes(' openat(') && line.includes(`"${name}"`));
-  if (first < 0) return undefined;
-  const last = calls.findLastIndex((line) => line.includes(' unlinkat(') && line.includes(`"${name}.lock"`));
-  // One that was killed had it at least until its last call.
-  const to = time(calls[last > first ? last : calls.length - 1]);
-  const rename = calls.find((line) => line.includes(' renameat(') && line.endsWith('= 0'));
-  return { from: time(calls[first]), to, committed: rename && time(rename) };
-}
-
 /** Writes until the crew stops. */
 export async function writeByProgram(crew, writer) {
   const { random, report } = crew;
@@ -52,8 +37,9 @@ export async function writeByProgram(crew, writer) {
     const number = isCounted ? patch.counted[writer] : plain;
     const about = { writer, id, kind: isCounted ? 'counted' : 'plain', number, stamp: id };
     const window = random.pick(crew.windows);
-    const { prefix, call, trace } = crew.fate();
-    const command = [...prefix, crew.program, 'write', '--json', '--lock-timeout', String(window)];
+    const { prefix, call, trace } = fateOf(crew);
+    const program = call === undefined && random.chance(0.05) ? SHIM : [crew.program, 'write'];
+    const command = [...prefix, ...program, '--json', '--lock-timeout', String(window)];
     if (isCounted) command.push('--if-match', rev);
     if (random.chance(0.5)) command.push('--no-fsync');
     const started = now();
@@ -70,8 +56,8 @@ export async function writeByProgram(crew, writer) {
       report({ event: 'conflict', ...about });
     } else if (ran.code === 2) {
       report({ event: 'timeout', window, took, stderr: ran.stderr, ...about });
-    } else if (ran.signal !== 'SIGKILL') {
-      report({ event: 'failed', how: `exit ${ran.code ?? ran.signal}: ${ran.stderr}`, ...about });
+    } else if (ran.signal === null && ran.code < 128) {
+      report({ event: 'failed', how: `exit ${ran.code}: ${ran.stderr}`, ...about });
     }
     await sleep(random.between(0, 10));
   }
