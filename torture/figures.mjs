@@ -36,6 +36,7 @@ const LOST = {
   openInstant: '(of updates that did, past their function)',
   late: '(of programs that did)',
   madeLate: '(of programs that did, made to dawdle there)',
+  ousted: 'foreign locks removed by the release of a robbed pipestate',
   forks: 'versions lost one of two successors',
 };
 

@@ -9,6 +9,7 @@
 // - no two acknowledged counted writes were made from one version (a fork would be two holders);
 // - no holder meets the witness of another one that lives (addon and JavaScript writers);
 // - no two programs whose calls were traced had the lock at one time;
+// - the lock of a JavaScript writer is intact when it comes to remove it (never `overwritten` in any run);
 // - at the end every count is that of the acknowledged writes, or more by at most one for each write that a kill cut off;
 // - no writer fails, and no pipestate runs out of its window, unless the scenario allows it.
 //
@@ -150,8 +151,11 @@ const HANDLERS = {
   'fn ended'({ stamp, time }) {
     this.versions.get(stamp).ended = time;
   },
-  done({ writer, id, kind, number, stamp, waited, foreign }) {
+  done({ writer, id, kind, number, stamp, waited, foreign, lock = 'intact' }) {
     this.open.delete(id);
+    if (lock === 'overwritten' || (lock === 'gone' && this.lossless)) {
+      throw new Broken(`${id} was alive and had the lock, and found it ${lock}`);
+    }
     this.counts.acknowledged += 1;
     const who = foreign ? 'foreign' : 'pipestate';
     this.longestWait[who] = Math.max(this.longestWait[who], waited);
@@ -161,6 +165,7 @@ const HANDLERS = {
     if (kind === 'plain') return;
     const version = this.versions.get(stamp);
     version.done = true;
+    version.lock = lock;
     const other = this.dones.get(version.from);
     if (this.lossless && other) {
       throw new Broken(`${stamp} and ${other} were both acknowledged and made from ${version.from}: two held`);

@@ -92,6 +92,12 @@ test('what moves while a holder stands still is seen', () => {
   breaks(/stood still/, () => ledger({}, { event: 'stood still', id: 'a', duration: 9, same: false }));
 });
 
+test('a JavaScript writer whose lock is taken while it lives tells, and is believed', () => {
+  const end = (lock) => [trying('a', 1, 'a1', { from: 'start' }), { ...done('a', 1, 'a1'), lock }];
+  breaks(/found it overwritten/, () => ledger({ lossless: false }, ...end('overwritten')));
+  breaks(/found it gone/, () => ledger({}, ...end('gone')));
+});
+
 const careless = { lossless: false };
 const PIPESTATE = '7\n{"pipestate":1,"time":"2026-01-01T00:00:00.000Z"}\n';
 
@@ -103,11 +109,25 @@ test('with careless tools a fork is explained by a robbery, and without one it i
   ];
   const robbery = { lines: '5\na/1\n', own: false, time: 0 };
   assert.deepEqual(ledger(careless, ...fork).end([robbery]), {
-    robbed: 1, fenced: 0, openInstant: 0, late: 0, madeLate: 0, forks: 1,
+    robbed: 1, fenced: 0, openInstant: 0, late: 0, madeLate: 0, ousted: 0, forks: 1,
     lost: { 'of a foreign tool by a foreign tool': 1 },
   });
   breaks(/two held/, () => ledger(careless, ...fork).end([]));
   breaks(/two held/, () => ledger(careless, ...fork).end([{ ...robbery, own: true }]));
+});
+
+test('pipestates that remove the locks of others when they release are seen', () => {
+  const robbed = (id, from) => [
+    trying(id, 1, `${id}1`, { from, hold: `5\n${id}/1\n` }),
+    { ...done(id, 1, `${id}1`), lock: 'gone' },
+  ];
+  const run = (...ids) => {
+    const steps = ids.flatMap((id, index) => robbed(id, index === 0 ? 'start' : `${ids[index - 1]}1`));
+    const counts = Object.fromEntries(ids.map((id) => [id, 1]));
+    return ledger(careless, ...steps, state(`${ids.at(-1)}1`, counts)).end([]);
+  };
+  assert.equal(run('a').ousted, 1);
+  breaks(/removed 2 locks of living foreign tools/, () => run('a', 'b'));
 });
 
 test('an update that commits though its lock was removed while its function ran is a hole in the fence', () => {
@@ -121,6 +141,28 @@ test('an update that commits though its lock was removed while its function ran 
     ).end([{ lines: PIPESTATE, own: false, time: removed }]);
   breaks(/the fence failed/, () => update(900));
   assert.equal(update(1001).openInstant, 1);
+});
+
+test('an update that never saw its lock has been robbed, and the lock that it saw has not', () => {
+  const lock = '5\na/1\n';
+  const run = (hold) =>
+    ledger(
+      careless,
+      ...wrote('a', 1, 'a1', { from: 'start', hold: lock }),
+      ...wrote('b', 1, 'b1', { from: 'start', hold: '6\nb/1\n' }),
+      trying('c', 1, 'c1', { from: 'start', hold }),
+      { event: 'gone', id: 'c' },
+      state('b1', { b: 1 }),
+    ).end([{ lines: lock, own: false, time: 0 }]);
+  assert.equal(run(null).robbed, 2);
+  breaks(/the fence failed/, () =>
+    ledger(
+      careless,
+      ...wrote('c', 1, 'c1', { from: 'start', hold: null }),
+      { event: 'fn ended', stamp: 'c1', time: 1 },
+      state('c1', { c: 1 }),
+    ).end([]),
+  );
 });
 
 test('programs that commit long after their lock was removed are a hole in the fence', () => {

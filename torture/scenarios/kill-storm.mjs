@@ -2,7 +2,7 @@
 // are terminated; writers that dawdle at a call; locks that a dead foreign tool has left.
 
 export const name = 'kill storm';
-export const share = 30;
+export const share = 40;
 export const needs = ['strace'];
 export const checked =
   'no write lost and none made up, the file whole at every look, never two holders, succession in time, nothing left behind';
@@ -12,7 +12,7 @@ export async function run(rig, milliseconds) {
     writers: { program: 8, addon: [3, 2], javascript: 3 },
     fatalCalls: 0.45,
     slowCalls: 0.35,
-    killsPerSecond: 40,
+    killsPerSecond: 60,
     orphansPerSecond: 10,
     terminationsPerSecond: 1,
   });

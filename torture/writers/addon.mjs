@@ -57,6 +57,12 @@ async function write({ file, log, stop, writer, id, seed, careless, witness: wit
 
   const options = () => ({ durability: random.chance(0.7) ? 'fast' : 'durable' });
 
+  /** What stands in the lock that this process has; `null` when somebody has removed it already. */
+  function ownLines() {
+    const holder = readHolder(`${file}.lock`);
+    return holder?.isPipestate && holder.pid === process.pid ? holder.lines : null;
+  }
+
   /** What to write next, as the log has it from here on. */
   function step(state, more) {
     turn += 1;
@@ -83,7 +89,7 @@ async function write({ file, log, stop, writer, id, seed, careless, witness: wit
         file,
         async (state) => {
           if ((runs += 1) > 1) report({ event: 'restarted', ...about });
-          const hold = careless ? readHolder(`${file}.lock`)?.lines : undefined;
+          const hold = careless ? ownLines() : undefined;
           witness?.enter();
           const patch = step(state, { hold });
           await sleep(careless ? random.between(0, 15) : random.between(0, 3));

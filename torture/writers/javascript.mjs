@@ -7,7 +7,7 @@
 import fs from 'node:fs';
 import { Random, countedPatch, pause, now, plainPatch, reporter } from '../common.mjs';
 import { Witness } from '../witness.mjs';
-import { acquire, isAlive, replace } from './foreign-lock.mjs';
+import { acquire, fateOf, isAlive, replace } from './foreign-lock.mjs';
 
 const { file, log, stop, writer, id, seed, careless, removed, witness: witnessPath } = JSON.parse(process.argv[2]);
 const lock = `${file}.lock`;
@@ -56,7 +56,7 @@ let plain = read().plain[writer] ?? 0;
 while (!fs.existsSync(stop) && process.ppid === parent) {
   turn += 1;
   const started = now();
-  acquire(lock, ownLines(), meanwhile);
+  const taken = acquire(lock, ownLines(), meanwhile);
   const waited = now() - started;
   witness?.enter();
   const state = read();
@@ -72,7 +72,8 @@ while (!fs.existsSync(stop) && process.ppid === parent) {
   state.stamp = patch.stamp ?? state.stamp;
   replace(file, state);
   witness?.leave();
+  const fate = fateOf(lock, ownLines(), taken);
   remove();
-  report({ event: 'done', foreign: true, waited, ...about });
+  report({ event: 'done', foreign: true, waited, lock: fate, ...about });
   pause(random.between(0, 25));
 }

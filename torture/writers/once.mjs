@@ -18,7 +18,7 @@ const doors = {
     await writeState(file, { keys: { [key]: 1 } });
   },
   javascript(key) {
-    acquire(`${file}.lock`, String(process.pid));
+    fs.closeSync(acquire(`${file}.lock`, String(process.pid)));
     const state = JSON.parse(fs.readFileSync(file, 'utf8'));
     state.keys[key] = 1;
     replace(file, state);
