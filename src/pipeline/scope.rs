@@ -83,10 +83,10 @@ impl fmt::Display for Mismatch {
 /// use std::path::Path;
 /// use pipestate::pipeline::scope::locate;
 ///
-/// let file = Path::new("/work/.agents/codex/superpipelines/temp/docs/run-1/pipeline-state.json");
+/// let file = Path::new("/ws/.agents/codex/superpipelines/temp/docs/run-1/pipeline-state.json");
 /// let scope = locate(file, Some(".agents/codex"));
 /// assert_eq!(scope.mismatch, None);
-/// assert_eq!(scope.base.as_deref(), Some(Path::new("/work")));
+/// assert_eq!(scope.base.as_deref(), Some(Path::new("/ws")));
 /// ```
 pub fn locate(file: &Path, recorded: Option<&str>) -> Scope {
     let Some(recorded) = recorded else {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_run_of_every_tier_and_layout_finds_its_root_wherever_the_workspace_is() {
-        for base in ["/work", "/mnt/c/Users/a b/work", "/"] {
+        for base in ["/ws", "/mnt/c/Users/a b/work", "/"] {
             for tier in Tier::ALL {
                 for layout in Layout::ALL {
                     for name in [layout.workspace_root(tier), layout.user_root(tier)] {
@@ -184,9 +184,9 @@ mod tests {
 
     #[test]
     fn a_run_below_another_root_than_the_recorded_one_is_told() {
-        let file = state_file("/work", Layout::Legacy, ".claude");
+        let file = state_file("/ws", Layout::Legacy, ".claude");
         let other = |recorded: &str| {
-            Some(Mismatch::OtherRoot { recorded: recorded.into(), found: "/work/.claude".into() })
+            Some(Mismatch::OtherRoot { recorded: recorded.into(), found: "/ws/.claude".into() })
         };
         for recorded in [".codex", ".agents/.claude", "claude", ".superpipelines", "work"] {
             let scope = locate(&file, Some(recorded));
@@ -194,16 +194,16 @@ mod tests {
         }
         assert_eq!(
             other(".codex").unwrap().to_string(),
-            "scope_root_dir is \".codex\", but the run lies below \"/work/.claude\": it has been moved out of its scope root"
+            "scope_root_dir is \".codex\", but the run lies below \"/ws/.claude\": it has been moved out of its scope root"
         );
         // Of a name of two components both count.
-        let file = state_file("/work", Layout::Legacy, "elsewhere/codex");
+        let file = state_file("/ws", Layout::Legacy, "elsewhere/codex");
         assert!(locate(&file, Some(".agents/codex")).mismatch.is_some());
     }
 
     #[test]
     fn a_legacy_run_is_not_taken_for_a_data_run_of_the_folder_between() {
-        let file = state_file("/work", Layout::Legacy, ".superpipelines");
+        let file = state_file("/ws", Layout::Legacy, ".superpipelines");
         let scope = locate(&file, Some(".superpipelines"));
         assert_eq!(scope.root.map(|root| root.layout), Some(Layout::Legacy));
         assert_eq!(scope.mismatch, None);
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_document_that_lies_in_no_run_folder_has_no_root() {
-        for file in ["/work/pipeline-state.json", "/pipeline-state.json", "/a/b/c/d/pipeline-state.json"] {
+        for file in ["/ws/pipeline-state.json", "/pipeline-state.json", "/a/b/c/d/pipeline-state.json"] {
             let scope = locate(Path::new(file), Some(".claude"));
             assert_eq!(scope.root, None, "{file}");
             assert!(matches!(scope.mismatch, Some(Mismatch::NotInTemp { .. })), "{file}");
@@ -221,15 +221,14 @@ mod tests {
 
     #[test]
     fn what_is_no_name_of_a_folder_is_never_compared() {
-        let file = state_file("/work", Layout::Legacy, ".claude");
-        for recorded in
-            ["", "/work/.claude", "C:\\work\\.claude", "~/.claude", "../.claude", "./.claude", "a//b"]
+        let file = state_file("/ws", Layout::Legacy, ".claude");
+        for recorded in ["", "/ws/.claude", "C:\\ws\\.claude", "~/.claude", "../.claude", "./.claude", "a//b"]
         {
             let expected = Some(Mismatch::NotAName { recorded: recorded.into() });
             assert_eq!(locate(&file, Some(recorded)).mismatch, expected, "{recorded}");
         }
         assert_eq!(locate(&file, None).mismatch, Some(Mismatch::NotRecorded));
-        let two = state_file("/work", Layout::Legacy, ".agents/codex");
+        let two = state_file("/ws", Layout::Legacy, ".agents/codex");
         assert_eq!(locate(&two, Some(".agents\\codex")).mismatch, None);
         assert_eq!(locate(&two, Some(".agents/codex/")).mismatch, None);
     }
