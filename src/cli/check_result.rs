@@ -7,7 +7,7 @@ use super::{input, output::Output};
 use crate::agent::result;
 use crate::error::Error;
 
-/// Check the result that a sub-agent gave back, on stdin: {"status", "findings", "files_changed", "blocking"}
+/// Check the result of a sub-agent on stdin: {"status", "findings", "files_changed", "blocking"}
 #[derive(Args)]
 #[command(help_template = super::HELP)]
 #[command(before_help = "\
