@@ -134,7 +134,7 @@ const MOST_KEEPING: usize = 64;
 
 /// This many parked heads look again as often as their holders ask for; of more, each looks less often, so that those
 /// who wait do not keep the workers from those who could go on. A lock that comes free wakes them all the same.
-const OFTEN: u32 = 32;
+const OFTEN: u32 = 8;
 /// But so often they look all the same: a foreign holder's death wakes nobody (L4).
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 

@@ -41,8 +41,8 @@ use crate::place::Place;
 use lines::{Armed, Entry, Lines, Turn};
 
 /// Workers only ever wait for the disk, so a few of them keep it busy.
-const FEWEST_WORKERS: usize = 2;
-const MOST_WORKERS: usize = 4;
+static MOST_WORKERS: LazyLock<usize> =
+    LazyLock::new(|| thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4)));
 
 /// How long the waiter sleeps when it waits for nothing.
 const IDLE: Duration = Duration::from_secs(3600);
@@ -270,9 +270,7 @@ impl Engine {
 
     /// Starts another worker when the idle ones have their hands full; one that cannot be started is not needed.
     fn start_worker(&'static self, state: &mut State) {
-        let most = thread::available_parallelism().map_or(FEWEST_WORKERS, |cores| cores.get());
-        let most = most.clamp(FEWEST_WORKERS, MOST_WORKERS);
-        if state.lines.ready() > state.idle && state.workers < most {
+        if state.lines.ready() > state.idle && state.workers < *MOST_WORKERS {
             let started = thread::Builder::new().name("pipestate".into()).spawn(|| self.work());
             state.workers += usize::from(started.is_ok());
         }
@@ -400,10 +398,8 @@ impl Engine {
             let ran_out = state.lines.run_timers(now);
             let until = state.lines.next_timer().unwrap_or(now + longest).min(now + longest);
             state.waiter = Some(until);
-            if state.lines.ready() > 0 {
-                self.work.notify_all();
-                self.start_worker(&mut state);
-            }
+            (0..state.lines.ready()).take(state.idle).for_each(|_| self.work.notify_one());
+            self.start_worker(&mut state);
             drop(state);
             for (entry, error) in ran_out {
                 self.end(entry, Some(error));
