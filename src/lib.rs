@@ -31,6 +31,7 @@ pub mod document;
 pub mod engine;
 pub mod error;
 pub mod inside;
+pub mod install;
 pub mod kind;
 pub mod layout;
 pub mod lock;

@@ -12,6 +12,7 @@ mod halt;
 mod handoff;
 mod init;
 mod input;
+mod install;
 mod output;
 mod phase;
 mod plan;
@@ -79,6 +80,7 @@ enum Command {
     Handoff(handoff::HandoffCommand),
     Files(files::Files),
     CheckResult(check_result::CheckResult),
+    Install(install::Install),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -123,6 +125,7 @@ impl Command {
             Command::Handoff(handoff) => handoff.json(),
             Command::Files(files) => files.json,
             Command::CheckResult(check) => check.json,
+            Command::Install(install) => install.json,
         }
     }
 
@@ -144,6 +147,7 @@ impl Command {
             Command::Handoff(handoff) => handoff.run(program, output),
             Command::Files(files) => files.run(output),
             Command::CheckResult(check) => check.run(output),
+            Command::Install(install) => install.run(program, output),
         }
     }
 }
