@@ -56,6 +56,13 @@ function project(t, address) {
   return { path, inside, bin };
 }
 
+/** Installs a tool from npm's own registry, for this test. */
+async function tool(t, name) {
+  const tools = folder(t);
+  await ok(run('npm', ['install', '--prefix', tools, '--no-audit', '--no-fund', name]));
+  return join(tools, 'node_modules/.bin', name.split('@')[0]);
+}
+
 async function ok(running) {
   const { code, stdout, stderr } = await running;
   assert.equal(code, 0, stderr + stdout);
@@ -202,9 +209,7 @@ test('the scripts it installs elsewhere need no package near them', { skip: isWi
 });
 
 test('installed by pnpm', { skip: isWindows }, async (t) => {
-  const tools = folder(t);
-  await ok(run('npm', ['install', '--prefix', tools, '--no-audit', '--no-fund', 'pnpm@10']));
-  const pnpm = join(tools, 'node_modules/.bin/pnpm');
+  const pnpm = await tool(t, 'pnpm@10');
   for (const allowed of [true, false]) {
     const { address } = await registry(t, [main, ...platforms]);
     const { path, inside, bin } = project(t, address);
@@ -215,3 +220,23 @@ test('installed by pnpm', { skip: isWindows }, async (t) => {
     await works({ path, inside, bin });
   }
 });
+
+for (const [runtime, args] of [['bun', []], ['deno', ['run', '--allow-all']]]) {
+  test(`in ${runtime}`, { skip: isWindows }, async (t) => {
+    const command = await tool(t, runtime);
+    const project = await installed(t, []);
+    writeFileSync(
+      join(project.path, 'use.mjs'),
+      `import { lockState, readStateSync, updateState, writeState } from 'pipestate';
+       await writeState('state.json', { n: 1 });
+       await Promise.all([1, 2, 3].map(() => updateState('state.json', async ({ n }) => ({ n: n + 1 }))));
+       const lock = await lockState('state.json');
+       await lock.write({ held: true });
+       await lock.release();
+       const error = await writeState('state.json', '{oops').catch((error) => error);
+       console.log(JSON.stringify(readStateSync('state.json').state), error.name, error.code, error.exitCode);`,
+    );
+    const told = await ok(project.inside(command, [...args, 'use.mjs']));
+    assert.equal(told, '{"n":4,"held":true} PipestateError ERR_PIPESTATE_INVALID 1\n');
+  });
+}
