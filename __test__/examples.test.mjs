@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { scanRuns } from '../index.js';
-import { folder, root } from './support.mjs';
+import { folder, root, run } from './support.mjs';
 
 const examples = [
   ['in Node', process.execPath, ['examples/orchestrator.mjs'], {}],
@@ -48,3 +48,18 @@ for (const [name, command, args, options] of examples) {
     assert.deepEqual(left, name === 'in bash' ? ['orchestrator.lock'] : []);
   });
 }
+
+test("the guide's blocks do what it says", { skip: process.platform === 'win32' }, async (t) => {
+  const path = folder(t);
+  const blocks = [...readFileSync(join(root, 'docs/guide.md'), 'utf8').matchAll(/^```sh\n(.*?)^```$/gms)];
+  assert.ok(blocks.length > 4);
+  const script = blocks.map(([, text]) => text).join('\n');
+  const env = { ...process.env, PATH: `${root}${delimiter}${process.env.PATH}` };
+  const { code, stdout, stderr } = await run('bash', ['-euo', 'pipefail', '-c', script], { cwd: path, env });
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.equal(stdout.split('\n')[0], '4');
+  const { notes, ...state } = JSON.parse(readFileSync(join(path, 'agent-state.json'), 'utf8'));
+  assert.deepEqual(notes.sort(), ['first', 'second']);
+  const phases = { 3: { status: 'done' } };
+  assert.deepEqual(state, { taskId: 1, status: 'paused', currentPhase: 4, phases, haltReason: 'he said "no"', lastTool: 'Edit' });
+});
