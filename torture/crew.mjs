@@ -2,7 +2,7 @@
 // own, so that a scenario can put it into a namespace. Only its own children ever get a signal from it.
 //
 //   node crew.mjs OPTIONS    ends when the file `stop` appears, or when its stdin closes because the rig has died
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Random, reporter } from './common.mjs';
@@ -82,4 +82,9 @@ process.stdin.resume().on('end', () => {
   process.exit(1);
 });
 await Promise.all(work);
+
+// What the last of the dead have left is judged here, where their process ids mean something: in the rig's namespace
+// the same number may be somebody who lives.
+const last = spawnSync(options.program, ['write', options.file], { input: '{}', encoding: 'utf8' });
+if (last.status !== 0) throw new Error(`the last writer: exit ${last.status}: ${last.stderr}`);
 process.exit(0);
