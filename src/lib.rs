@@ -30,6 +30,7 @@ pub mod disk;
 pub mod document;
 pub mod engine;
 pub mod error;
+pub mod guard;
 pub mod inside;
 pub mod kind;
 pub mod layout;

@@ -8,6 +8,7 @@ mod edit;
 mod files;
 mod finalize;
 mod get;
+mod guard;
 mod halt;
 mod handoff;
 mod init;
@@ -79,6 +80,7 @@ enum Command {
     Handoff(handoff::HandoffCommand),
     Files(files::Files),
     CheckResult(check_result::CheckResult),
+    Guard(guard::Guard),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -123,6 +125,7 @@ impl Command {
             Command::Handoff(handoff) => handoff.json(),
             Command::Files(files) => files.json,
             Command::CheckResult(check) => check.json,
+            Command::Guard(_) => false,
         }
     }
 
@@ -144,6 +147,7 @@ impl Command {
             Command::Handoff(handoff) => handoff.run(program, output),
             Command::Files(files) => files.run(output),
             Command::CheckResult(check) => check.run(output),
+            Command::Guard(guard) => guard.run(output),
         }
     }
 }
