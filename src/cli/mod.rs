@@ -13,6 +13,7 @@ mod halt;
 mod handoff;
 mod init;
 mod input;
+mod list;
 mod output;
 mod phase;
 mod plan;
@@ -81,6 +82,7 @@ enum Command {
     Files(files::Files),
     CheckResult(check_result::CheckResult),
     Guard(guard::Guard),
+    List(list::List),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -126,6 +128,7 @@ impl Command {
             Command::Files(files) => files.json,
             Command::CheckResult(check) => check.json,
             Command::Guard(_) => false,
+            Command::List(list) => list.json,
         }
     }
 
@@ -148,6 +151,7 @@ impl Command {
             Command::Files(files) => files.run(output),
             Command::CheckResult(check) => check.run(output),
             Command::Guard(guard) => guard.run(output),
+            Command::List(list) => list.run(output),
         }
     }
 }

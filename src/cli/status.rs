@@ -152,7 +152,7 @@ fn has_ended(view: &View) -> bool {
 }
 
 /// Whatever it is, it was shown: only a damaged file fails.
-fn exit_code(view: &View) -> u8 {
+pub fn exit_code(view: &View) -> u8 {
     if view.assessment.decision.rule == Rule::R5 { 3 } else { 0 }
 }
 
