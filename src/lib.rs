@@ -27,6 +27,7 @@ pub mod atomic;
 pub mod child;
 pub mod cli;
 pub mod disk;
+pub mod doctor;
 pub mod document;
 pub mod engine;
 pub mod error;

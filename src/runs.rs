@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use crate::document::Document;
 use crate::error::Error;
 use crate::inside;
-use crate::kind::{AGENT_FILE, StateKind, or_unknown};
+use crate::kind::{AGENT_FILE, PIPELINE_FILE, StateKind, or_unknown};
 use crate::pipeline::surroundings::{self, Notice, Weight};
 use crate::pipeline::tiers::{STATE_FILE, scope_roots};
 use crate::recovery::{self, Clock, Decision, Reason, Rule};
@@ -209,6 +209,32 @@ pub fn find(places: &Places) -> Result<Vec<StateFile>, Error> {
         }
     }
     Ok(found)
+}
+
+/// The state file that a path means: itself, or the one in that folder; `None` for a folder without one.
+pub fn state_file(path: &Path) -> Option<PathBuf> {
+    if !path.is_dir() {
+        return Some(path.to_owned());
+    }
+    [PIPELINE_FILE, AGENT_FILE].iter().map(|name| path.join(name)).find(|file| file.is_file())
+}
+
+/// The same, or all state files below a folder that is a workspace or the root of all logs.
+///
+/// # Errors
+/// As [`scan`], also when there are none.
+pub fn state_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    if let Some(file) = state_file(path) {
+        return Ok(vec![file]);
+    }
+    let mut files = find(&Places { workspaces: vec![path.to_owned()], home: None })?;
+    files.extend(find_tasks(path, None));
+    if files.is_empty() {
+        let none =
+            io::Error::new(ErrorKind::NotFound, "there is no state file in it, and no run or task below it");
+        return Err(Error::io(path, "find a state file here", "readdir", none));
+    }
+    Ok(files.into_iter().map(|file| file.path).collect())
 }
 
 /// Reads the state of every task below the root of all logs, `{project}/{number}/agent-state.json` (T1). Links that lead

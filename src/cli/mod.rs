@@ -4,6 +4,7 @@
 
 mod attempt;
 mod check_result;
+mod doctor;
 mod edit;
 mod files;
 mod finalize;
@@ -83,6 +84,7 @@ enum Command {
     CheckResult(check_result::CheckResult),
     Guard(guard::Guard),
     List(list::List),
+    Doctor(doctor::Doctor),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -129,6 +131,7 @@ impl Command {
             Command::CheckResult(check) => check.json,
             Command::Guard(_) => false,
             Command::List(list) => list.json,
+            Command::Doctor(doctor) => doctor.json,
         }
     }
 
@@ -152,6 +155,7 @@ impl Command {
             Command::CheckResult(check) => check.run(output),
             Command::Guard(guard) => guard.run(output),
             Command::List(list) => list.run(output),
+            Command::Doctor(doctor) => doctor.run(output),
         }
     }
 }

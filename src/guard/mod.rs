@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use crate::document::{Document, Value};
 use crate::error::Error;
 use crate::kind::StateKind;
+use crate::text::shell_quoted;
 
 /// A tool call that is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +95,7 @@ fn judge_command(command: &str, folder: Option<&Path>) -> Option<Denial> {
 }
 
 fn deny(by: &str, file: String, edit: Edit) -> Denial {
-    let path = quoted(&file);
+    let path = shell_quoted(&file);
     let patch = format!("echo '{{\"key\":\"value\"}}' | pipestate write {path}");
     let whole = format!("pipestate write --replace {path} < NEW.json");
     let (first, second) = match edit {
@@ -131,12 +132,6 @@ fn is_state(path: &str, folder: Option<&Path>) -> bool {
 
 fn text(object: Value<'_>, field: &str) -> Option<String> {
     object.get(field)?.as_str().map(String::from)
-}
-
-/// A path as a shell reads it back.
-fn quoted(path: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@%,=".contains(&byte);
-    if path.bytes().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]
