@@ -44,6 +44,7 @@ pub mod phases;
 pub mod pipeline;
 pub mod place;
 pub mod recovery;
+pub mod report;
 pub mod runs;
 pub mod status;
 pub mod task;

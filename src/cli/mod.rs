@@ -19,6 +19,7 @@ mod output;
 mod phase;
 mod plan;
 mod recover;
+mod report;
 mod resume;
 #[cfg_attr(unix, path = "signals/unix.rs")]
 #[cfg_attr(not(unix), path = "signals/other.rs")]
@@ -85,6 +86,7 @@ enum Command {
     Guard(guard::Guard),
     List(list::List),
     Doctor(doctor::Doctor),
+    Report(report::Report),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -132,6 +134,7 @@ impl Command {
             Command::Guard(_) => false,
             Command::List(list) => list.json,
             Command::Doctor(doctor) => doctor.json,
+            Command::Report(report) => report.json,
         }
     }
 
@@ -156,6 +159,7 @@ impl Command {
             Command::Guard(guard) => guard.run(output),
             Command::List(list) => list.run(output),
             Command::Doctor(doctor) => doctor.run(output),
+            Command::Report(report) => report.run(output),
         }
     }
 }

@@ -128,10 +128,11 @@ impl Diagnosis {
         if !is_corrupt && changes.is_empty() {
             return;
         }
-        let findings = document.as_ref().filter(|_| is_corrupt).map(|document| {
+        let findings: Option<Vec<Finding>> = document.as_ref().filter(|_| is_corrupt).map(|document| {
             let exists = |file: &Path| file.exists();
             let text = document.text().to_vec();
-            validate::validate_text(&self.path, text, &Options::default(), &exists).findings
+            let report = validate::validate_text(&self.path, text, &Options::default(), &exists);
+            findings_in(document, report.findings).into_iter().map(|symptom| symptom.finding).collect()
         });
         let changes =
             changes.into_iter().map(|Change { at, what }| MadeChange { what, at: Some(at) }).collect();

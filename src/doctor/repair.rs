@@ -3,7 +3,8 @@
 //! 1. [`Document::parse`] names the first fault.
 //! 2. [`mend`] says which splices take it away; where any would be a guess at data, none.
 //! 3. Again, until the text parses or a fault has no mend. Faults and changes are told where they stand in the original.
-//! 4. Keys that stand twice are reduced to the one that counts ([`twice`]), since no patch can set them (D6).
+//! 4. In a text without faults, keys that stand twice are reduced to the one that counts ([`twice`]), since no patch can set
+//!    them (D6).
 //!
 //! What a crash has taken is not there to be mended: a torn text is cut back to its last whole value.
 
@@ -68,7 +69,11 @@ pub fn repair(text: &[u8]) -> Repaired {
             Means::Rewrite(text) => draft = Draft::new(text),
         }
     };
-    let document = document.and_then(|document| without_repetitions(document, &draft, &mut changes));
+    // In a mended text they may be what is left of two objects that ran together.
+    let document = match document {
+        Some(document) if faults.is_empty() => without_repetitions(document, &mut changes),
+        document => document,
+    };
     Repaired { faults, changes, document }
 }
 
@@ -355,16 +360,17 @@ pub fn twice(root: Value<'_>) -> Vec<Twice> {
     found
 }
 
-fn without_repetitions(document: Document, draft: &Draft, changes: &mut Vec<Change>) -> Option<Document> {
+fn without_repetitions(document: Document, changes: &mut Vec<Change>) -> Option<Document> {
     let repeated = twice(document.root());
     if repeated.is_empty() {
         return Some(document);
     }
-    let mut text = document.text().to_vec();
     for Twice { pointer, hidden, .. } in &repeated {
         let what = format!("an earlier value of {pointer} is left out: the last one counts");
-        changes.push(Change { at: draft.position(hidden.start), what });
+        let (line, column) = document.line_column(hidden.start);
+        changes.push(Change { at: Position { offset: hidden.start, line, column }, what });
     }
+    let mut text = document.into_text();
     for Twice { hidden, .. } in repeated.into_iter().rev() {
         text.drain(hidden);
     }
@@ -442,6 +448,7 @@ mod tests {
                 "{\"a\":3}",
                 &["1 an earlier value of /a is left out: the last one counts"],
             ),
+            ("{\"a\":1 \"a\":2}", "{\"a\":1, \"a\":2}", &["7 a comma is put in"]),
             ("{}", "{}", &[]),
         ] {
             let expected = changes.iter().map(|change| (*change).to_owned()).collect();
