@@ -4,6 +4,7 @@
 
 mod attempt;
 mod check_result;
+mod completions;
 mod doctor;
 mod edit;
 mod files;
@@ -39,6 +40,7 @@ use crate::error::{EXIT_CODES, Error};
 pub use edit::with_write;
 use output::Output;
 pub use output::to_object as error_object;
+pub use status::exit_code as exit_code_of;
 
 const HELP: &str = "\
 {about}
@@ -87,6 +89,7 @@ enum Command {
     List(list::List),
     Doctor(doctor::Doctor),
     Report(report::Report),
+    Completions(completions::Completions),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -131,7 +134,7 @@ impl Command {
             Command::Handoff(handoff) => handoff.json(),
             Command::Files(files) => files.json,
             Command::CheckResult(check) => check.json,
-            Command::Guard(_) => false,
+            Command::Guard(_) | Command::Completions(_) => false,
             Command::List(list) => list.json,
             Command::Doctor(doctor) => doctor.json,
             Command::Report(report) => report.json,
@@ -160,6 +163,7 @@ impl Command {
             Command::List(list) => list.run(output),
             Command::Doctor(doctor) => doctor.run(output),
             Command::Report(report) => report.run(output),
+            Command::Completions(completions) => completions.run(output),
         }
     }
 }
