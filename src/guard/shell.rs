@@ -108,7 +108,7 @@ impl<'a, 'b> Parser<'a, 'b> {
         let digits =
             self.rest.len() - self.rest.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
         let rest = &self.rest[digits..];
-        if !rest.starts_with(['<', '>']) && !(digits == 0 && rest.starts_with("&>")) {
+        if !(rest.starts_with(['<', '>']) || digits == 0 && rest.starts_with("&>")) {
             return false;
         }
         self.rest = rest;
