@@ -7,7 +7,7 @@
 const { basename } = require('node:path');
 const { fileURLToPath } = require('node:url');
 const { isDate, isUint8Array } = require('node:util/types');
-const native = require('./native.js');
+const native = require('./pipestate-native.cjs');
 
 const NOW = true;
 const LATER = false;

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 
 let code = 70; // a bug, or an addon that cannot be loaded
 try {
-  const native = createRequire(import.meta.url)('./native.js');
+  const native = createRequire(import.meta.url)('./pipestate-native.cjs');
   code = native.main('write-state', 'write', process.argv.slice(2));
 } catch (error) {
   process.stderr.write(`pipestate: ${error.message.split('\n', 1)[0]}\n`);

@@ -121,12 +121,12 @@ test('a path that is not UTF-8', { skip: process.platform === 'win32' }, async (
 
 test('a shim without its addon, or with a broken one, prints one line and exits 70', async (t) => {
   const path = folder(t);
-  for (const name of ['write-state.mjs', 'validate-state.mjs', 'native.js']) cpSync(join(root, name), join(path, name));
+  for (const name of ['write-state.mjs', 'validate-state.mjs', 'pipestate-native.cjs']) cpSync(join(root, name), join(path, name));
   const [addon] = readdirSync(root).filter((name) => name.endsWith('.node'));
   for (const [prepare, reason] of [
     [() => {}, /is not here; install the package pipestate-/],
     [() => writeFileSync(join(path, addon), 'not an addon'), /cannot be loaded: /],
-    [() => writeFileSync(join(path, 'native.js'), 'syntax error'), /./],
+    [() => writeFileSync(join(path, 'pipestate-native.cjs'), 'syntax error'), /./],
   ]) {
     prepare();
     for (const shim of ['write-state.mjs', 'validate-state.mjs']) {

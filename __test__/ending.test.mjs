@@ -74,7 +74,7 @@ test('locks name the program that holds them', async (t) => {
 
 test('a missing or broken addon is an error that says how to get it', async (t) => {
   const path = folder(t);
-  for (const name of ['index.js', 'native.js']) writeFileSync(join(path, name), readFileSync(join(import.meta.dirname, '..', name)));
+  for (const name of ['index.js', 'pipestate-native.cjs']) writeFileSync(join(path, name), readFileSync(join(import.meta.dirname, '..', name)));
   const load = () => run(process.execPath, ['-e', `require(${JSON.stringify(path)})`]);
   const missing = await load();
   assert.equal(missing.code, 1);

@@ -14,7 +14,10 @@ export function run(command, args, { capture = false } = {}) {
     console.error(`${command}: ${error.message}${hint}`);
     process.exit(1);
   }
-  if (status !== 0) process.exit(status ?? 1);
+  if (status !== 0) {
+    if (capture) console.error(stdout);
+    process.exit(status ?? 1);
+  }
   return stdout;
 }
 

@@ -33,6 +33,7 @@ pub mod engine;
 pub mod error;
 pub mod guard;
 pub mod inside;
+pub mod install;
 pub mod kind;
 pub mod layout;
 pub mod lock;

@@ -64,7 +64,11 @@ export function reporter(log) {
 
 export const readEvents = (log) => fs.readFileSync(log, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
 
-/** Who the lock names (by path, or open): its bytes, the process id, and whether a pipestate made it; `null` when there is none. */
+/** The process-id namespace of this process, as pipestate writes it into its locks. */
+const NAMESPACE = process.platform === 'linux' ? fs.statSync('/proc/self/ns/pid').ino : null;
+
+/** Who the lock names (by path, or open): its bytes, the process id, and whether a pipestate made it; `null` when there is none.
+ * The id is `null` when it belongs to another namespace, where the same number is somebody else. */
 export function readHolder(lock) {
   let lines;
   try {
@@ -73,7 +77,9 @@ export function readHolder(lock) {
     if (error.code === 'ENOENT') return null;
     throw error;
   }
-  return { lines, pid: parseInt(lines, 10), isPipestate: lines.includes('\n{"pipestate":') };
+  const isPipestate = lines.includes('\n{"pipestate":');
+  const isElsewhere = isPipestate && JSON.parse(lines.split('\n')[1]).pidns !== NAMESPACE;
+  return { lines, pid: isElsewhere ? null : parseInt(lines, 10), isPipestate };
 }
 
 // The document that all write. Every write moves it by one step that can be told from all others:

@@ -1,7 +1,10 @@
 // That the ledger sees what it is there to see: a storm in which nothing breaks proves something only then.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import test from 'node:test';
-import { Broken, newState } from './common.mjs';
+import { Broken, newState, readHolder } from './common.mjs';
 import { Ledger } from './ledger.mjs';
 
 const START = newState(64);
@@ -175,4 +178,17 @@ test('programs that commit long after their lock was removed are a hole in the f
   };
   breaks(/of 3 programs whose lock was removed, 3 committed later/, () => programs(undefined));
   assert.equal(programs('renameat').madeLate, 3);
+});
+
+test('a process id in a lock is nobody here when it belongs to another namespace', { skip: process.platform !== 'linux' }, (t) => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pipestate-test-'));
+  t.after(() => fs.rmSync(folder, { recursive: true }));
+  const lock = path.join(folder, 'lock');
+  const holder = (pidns) => {
+    fs.writeFileSync(lock, `7\n${JSON.stringify({ pipestate: 1, pidns })}\n`);
+    return readHolder(lock).pid;
+  };
+  const { ino } = fs.statSync('/proc/self/ns/pid');
+  assert.equal(holder(ino), 7);
+  assert.equal(holder(ino + 1), null);
 });

@@ -15,6 +15,7 @@ mod halt;
 mod handoff;
 mod init;
 mod input;
+mod install;
 mod list;
 mod output;
 mod phase;
@@ -90,6 +91,7 @@ enum Command {
     Doctor(doctor::Doctor),
     Report(report::Report),
     Completions(completions::Completions),
+    Install(install::Install),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -138,6 +140,7 @@ impl Command {
             Command::List(list) => list.json,
             Command::Doctor(doctor) => doctor.json,
             Command::Report(report) => report.json,
+            Command::Install(install) => install.json,
         }
     }
 
@@ -164,6 +167,7 @@ impl Command {
             Command::Doctor(doctor) => doctor.run(output),
             Command::Report(report) => report.run(output),
             Command::Completions(completions) => completions.run(output),
+            Command::Install(install) => install.run(program, output),
         }
     }
 }
