@@ -35,10 +35,14 @@ impl Doctor {
     pub fn run(self, output: &mut Output) -> Result<u8, Error> {
         let files = runs::state_files(&self.path)?;
         let mut diagnoses: Vec<Diagnosis> = files.iter().map(|file| doctor::examine(file)).collect();
+        let mut code = doctor::worst_exit_code(&diagnoses);
         if self.propose {
-            diagnoses.iter_mut().try_for_each(doctor::propose)?;
+            // One that cannot be written keeps no other from being told.
+            for error in diagnoses.iter_mut().filter_map(|diagnosis| doctor::propose(diagnosis).err()) {
+                output.alert(&format!("pipestate: {error}"));
+                code = code.max(error.exit_code());
+            }
         }
-        let code = doctor::worst_exit_code(&diagnoses);
         let lines: Vec<String> =
             diagnoses.iter().flat_map(|diagnosis| lines(diagnosis, self.propose)).collect();
         let lines: String = lines.iter().map(|line| one_line(line) + "\n").collect();

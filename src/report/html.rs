@@ -172,7 +172,7 @@ fn phases(run: &Run) -> String {
         let axis = scale.axis(&run.events);
         let _ = writeln!(
             html,
-            "<li class=\"scale\" aria-hidden=\"true\"><span>Times are UTC</span>{axis}<span></span></li>"
+            "<li class=\"scale\" aria-hidden=\"true\"><span>Times are UTC</span><div>{axis}</div><span></span></li>"
         );
     }
     for (index, phase) in phases.iter().enumerate() {

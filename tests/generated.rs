@@ -1,18 +1,20 @@
-//! The man page is what the argument parser says, and the completions complete. `PIPESTATE_WRITE_MAN=1 cargo test --test man`
-//! writes the page anew.
+//! The man page and the completions are what the argument parser says, and complete. When the arguments have changed,
+//! `PIPESTATE_GENERATE=1 cargo test --test generated` writes them anew.
 
 #![allow(clippy::disallowed_methods)] // the test writes the page when it is asked to
 
 mod support;
 
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
+use clap_complete::shells::{Bash, Fish, Zsh};
+use clap_complete::{Generator, generate};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 use support::*;
-
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/man/pipestate.1");
 
 /// The page: the program as a whole, and every command of it with its options and examples.
 fn page() -> String {
@@ -84,15 +86,34 @@ fn examples(command: &clap::Command, heading: &str) -> String {
 #[test]
 fn the_man_page_is_up_to_date() {
     let page = page();
-    if std::env::var_os("PIPESTATE_WRITE_MAN").is_some() {
-        std::fs::create_dir_all(std::path::Path::new(PAGE).parent().unwrap()).unwrap();
-        std::fs::write(PAGE, &page).unwrap();
-    }
-    let there = std::fs::read_to_string(PAGE).unwrap_or_default();
-    assert!(there == page, "man/pipestate.1 is stale: PIPESTATE_WRITE_MAN=1 cargo test --test man");
+    assert_current("man/pipestate.1", &page);
     for told in ["pipestate write", "pipestate task new", "\\-\\-lock\\-timeout", "EXIT STATUS"] {
         assert!(page.contains(told), "{told}");
     }
+}
+
+/// Compares a file of the repository with what it is generated from, or writes it.
+#[track_caller]
+fn assert_current(name: &str, generated: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    if std::env::var_os("PIPESTATE_GENERATE").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, generated).unwrap();
+    }
+    let there = fs::read_to_string(&path).unwrap_or_default();
+    assert!(there == generated, "{name} is stale: PIPESTATE_GENERATE=1 cargo test --test generated");
+}
+
+#[test]
+fn the_completions_are_up_to_date() {
+    fn script(generator: impl Generator) -> String {
+        let mut script = Vec::new();
+        generate(generator, &mut pipestate::cli::command(), "pipestate", &mut script);
+        String::from_utf8(script).unwrap()
+    }
+    assert_current("completions/pipestate.bash", &script(Bash));
+    assert_current("completions/_pipestate", &script(Zsh));
+    assert_current("completions/pipestate.fish", &script(Fish));
 }
 
 /// Where there is a shell to ask.
