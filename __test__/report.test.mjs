@@ -29,18 +29,23 @@ before(async () => {
 });
 after(() => browser?.close());
 
+const PLACE = {
+  agent: '.claude/logs/multi-agent/web-shop/12',
+  pipeline: '.superpipelines/temp/release-notes/2f9c1a7e-1c1f-4b7e-9c55-0d5c4c1e7b10',
+};
 const MODIFIED = { agent: '2026-07-31T11:26:48Z', pipeline: '2026-07-31T13:51:00Z' };
 
 /** Opens the page of a fixture, and sees to it that it asks for nothing and breaks no rule of its own. */
 async function open(t, kind, { width = 1000, height = 800, ...look } = {}) {
   const at = folder(t);
-  cpSync(join(root, '__test__/fixtures/report', kind), at, { recursive: true });
+  const run = join(at, PLACE[kind]);
+  cpSync(join(root, '__test__/fixtures/report', kind), run, { recursive: true });
   const modified = new Date(MODIFIED[kind]);
-  utimesSync(join(at, `${kind}-state.json`), modified, modified);
-  const html = renderReportSync(at, { now: '2026-07-31T13:52:00Z', home: false });
+  utimesSync(join(run, `${kind}-state.json`), modified, modified);
+  const html = renderReportSync(run, { now: '2026-07-31T13:52:00Z', home: false });
   const file = join(at, 'run.html');
   // The picture is not to show a folder of this machine.
-  writeFileSync(file, html.replaceAll(at, '.claude/logs/multi-agent/web-shop/12'));
+  writeFileSync(file, html.replaceAll(`${at}/`, ''));
   const context = await browser.newContext({ viewport: { width, height }, offline: true, ...look });
   t.after(() => context.close());
   const page = await context.newPage();

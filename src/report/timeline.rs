@@ -71,13 +71,16 @@ impl Scale {
             let label = self.label(at);
             let _ = write!(svg, r#"<text x="{x:.2}%" y="11" text-anchor="{anchor}">{label}</text>"#);
         }
-        for event in events {
+        let (tiers, others): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.what == What::Tier);
+        for event in tiers.into_iter().chain(others) {
             let (What::Halt | What::Resume | What::Tier, Some(at)) = (event.what, event.at) else { continue };
             let x = self.per_cent(at);
             let class = event.what.word();
+            // A resume on another tier is both at once.
+            let size = if event.what == What::Tier { 8 } else { 5 };
             let _ = write!(
                 svg,
-                r#"<svg x="{x:.2}%" y="21" overflow="visible"><path class="{class}" d="M0-5 5 0 0 5-5 0z"/></svg>"#
+                r#"<svg x="{x:.2}%" y="21" overflow="visible"><path class="{class}" d="M0-{size} {size} 0 0 {size}-{size} 0z"/></svg>"#
             );
         }
         svg + "</svg>"
