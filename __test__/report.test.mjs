@@ -163,8 +163,8 @@ test('on paper it is black on white, without what only a screen is for', { skip 
 
 test('its pictures are taken for the README', { skip: PICTURES ? false : 'npm run test:report takes them' }, async (t) => {
   for (const [name, kind, look] of [
-    ['report-light.png', 'agent', { colorScheme: 'light', height: 1010 }],
-    ['report-dark.png', 'pipeline', { colorScheme: 'dark', height: 1010 }],
+    ['report-light.png', 'agent', { colorScheme: 'light', height: 1230 }],
+    ['report-dark.png', 'pipeline', { colorScheme: 'dark', height: 1230 }],
     ['report-phone.png', 'agent', { colorScheme: 'light', width: 390, height: 844 }],
   ]) {
     const page = await open(t, kind, look);
