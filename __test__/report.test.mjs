@@ -165,7 +165,6 @@ test('its pictures are taken for the README', { skip: PICTURES ? false : 'npm ru
   for (const [name, kind, look] of [
     ['report-light.png', 'agent', { colorScheme: 'light', height: 1230 }],
     ['report-dark.png', 'pipeline', { colorScheme: 'dark', height: 1230 }],
-    ['report-phone.png', 'agent', { colorScheme: 'light', width: 390, height: 844 }],
   ]) {
     const page = await open(t, kind, look);
     const path = join(root, 'docs/images', name);

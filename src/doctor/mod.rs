@@ -95,8 +95,7 @@ pub struct MadeChange {
 
 /// Examines the state file at `path`. Takes no lock and changes nothing; what cannot be read is a finding like any other.
 pub fn examine(path: &Path) -> Diagnosis {
-    let report = validate::validate_file(path, &Options::default());
-    let text = update::read(path).map(|snapshot| snapshot.text).unwrap_or_default();
+    let (report, text) = report_and_text(path);
     let was_read = report.rev.as_deref().is_some_and(|rev| rev != update::NO_REVISION);
     let mut diagnosis = Diagnosis {
         ok: report.ok,
@@ -115,6 +114,23 @@ pub fn examine(path: &Path) -> Diagnosis {
     }
     diagnosis.findings.extend(beside(path).into_iter().map(Symptom::nowhere));
     diagnosis
+}
+
+/// What the validator says of a file, and the text that it says it of: somebody may be writing it.
+fn report_and_text(path: &Path) -> (Report, Vec<u8>) {
+    const MOST_TRIES: usize = 20;
+    for _ in 0..MOST_TRIES {
+        let report = validate::validate_file(path, &Options::default());
+        match update::read(path) {
+            Ok(snapshot) if Some(&snapshot.rev) == report.rev.as_ref() => return (report, snapshot.text),
+            Err(_) if report.rev.is_none() => return (report, Vec::new()),
+            _ => {}
+        }
+    }
+    // Nobody writes that fast; without surroundings one look is enough.
+    let text = update::read(path).map(|snapshot| snapshot.text).unwrap_or_default();
+    let exists = |file: &Path| file.exists();
+    (validate::validate_text(path, text.clone(), &Options::default(), &exists), text)
 }
 
 impl Diagnosis {

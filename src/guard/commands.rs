@@ -99,11 +99,17 @@ fn name_of(words: &[String]) -> Option<&str> {
 fn script_of<'a>(name: &str, words: &'a [String], input: &'a str) -> Option<&'a str> {
     match name {
         "sh" | "bash" | "zsh" | "dash" | "ksh" => {
-            let mut options = words[1..].iter().take_while(|word| word.starts_with('-'));
-            match options.position(|option| !option.starts_with("--") && option.ends_with('c')) {
-                Some(at) => words.get(at + 2).map(String::as_str),
-                None if words[1..].iter().all(|word| word.starts_with('-')) => Some(input),
-                None => None,
+            let mut rest = words[1..].iter().map(String::as_str);
+            loop {
+                match rest.next() {
+                    None => return Some(input), // it reads its commands from stdin
+                    Some(option) if option.starts_with("--") => {}
+                    Some(option) if option.starts_with('-') && option.ends_with('c') => return rest.next(),
+                    // `-o pipefail`, `-euo pipefail`
+                    Some(option) if option.starts_with('-') && option.ends_with('o') => drop(rest.next()),
+                    Some(option) if option.starts_with('-') => {}
+                    Some(_) => return None, // a script of its own
+                }
             }
         }
         "eval" if words.len() == 2 => Some(&words[1]),

@@ -76,6 +76,7 @@ fn a_command_that_writes_onto_a_state_is_denied() {
         // Shells in shells.
         "bash -c \"jq . x > agent-state.json\"",
         "sh -ec 'echo x > agent-state.json'",
+        "bash -euo pipefail -c 'echo x > agent-state.json'",
         "eval 'echo x > agent-state.json'",
         "flock agent-state.json.lock sh -c 'jq . x > agent-state.json'",
         "flock lock -c 'jq . x > agent-state.json'",
@@ -161,6 +162,7 @@ fn a_command_that_reads_or_names_a_state_passes() {
         "echo x > tests/fixtures/agent-state.json",
         "docker run -v $PWD:/w img cat /w/agent-state.json",
         "bash run.sh agent-state.json > out.log",
+        "bash run.sh -c 'echo x > agent-state.json'",
         "wc -c < agent-state.json",
         "echo 'unclosed > agent-state.json",
         "echo \"unclosed $(cat agent-state.json",
