@@ -7,7 +7,7 @@ mod support;
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -151,6 +151,59 @@ fn a_dead_foreign_holder_is_taken_over_at_once() {
     for content in [dead_pid().to_string(), format!("{}\r\n", dead_pid()), "2147483647".into()] {
         assert_taken_over(&locked(&folder, content, Duration::ZERO), Duration::from_secs(1));
     }
+}
+
+/// A tool that reclaims carelessly replaces a dead holder's lock by its own at every moment of a take-over (L11). Whatever
+/// the taker makes of it, it writes nothing into the lock of the living.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_take_over_never_writes_into_the_lock_that_a_careless_tool_has_made_meanwhile() {
+    if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: strace is not here");
+        return;
+    }
+    let living = Sleeper::new();
+    let lines = living.pid().to_string();
+    let mut stops = 0;
+    for call in ["openat", "newfstatat", "fstat", "flock", "pread64"] {
+        for position in 1.. {
+            let folder = Folder::new();
+            let file = locked(&folder, dead_pid().to_string(), LONG_AGO);
+            let trace = folder.join("trace");
+            let mut command = Command::new("strace");
+            let inject = format!("inject={call}:signal=SIGSTOP:when={position}");
+            command.env_remove("LD_LIBRARY_PATH"); // each folder in it is calls of the loader
+            command.args(["-D", "-e", &format!("trace={call}"), "-e", &inject, "-o"]).arg(&trace);
+            command.arg(env!("CARGO_BIN_EXE_pipestate")).args([
+                "write",
+                "--no-fsync",
+                "--lock-timeout",
+                "100",
+            ]);
+            let mut child = start({
+                command.arg(&file);
+                command
+            });
+            child.stdin.take().unwrap().write_all(b"{\"b\":2}").unwrap();
+            let traced = || fs::read_to_string(&trace).unwrap_or_default();
+            eventually("the program stops or ends", || {
+                traced().contains("stopped by SIGSTOP") || child.try_wait().unwrap().is_some()
+            });
+            if child.try_wait().unwrap().is_some() {
+                break;
+            }
+            stops += 1;
+            let _ = fs::remove_file(lock_of(&file));
+            fs::write(lock_of(&file), &lines).unwrap();
+            let mut lock = File::open(lock_of(&file)).unwrap();
+            kill_process(Pid::from_child(&child), Signal::CONT).unwrap();
+            child.wait().unwrap();
+            let mut text = String::new();
+            lock.read_to_string(&mut text).unwrap();
+            assert_eq!(text, lines, "stopped at {call} {position}");
+        }
+    }
+    assert!(stops > 20, "{stops} stops");
 }
 
 #[test]

@@ -279,7 +279,7 @@ impl Acquiring {
             Verdict::Unreadable | Verdict::Dead(_) => {}
         }
         match self.place.folder.open(&self.place.lock_name, Access::ReadWrite) {
-            Ok(writer) => self.take_over(file, writer, facts.id).map(|lock| Some(Attempt::Done(lock))),
+            Ok(writer) => self.take_over(file, writer, facts.id),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 self.unlink_dead(&content, &facts, age)
             }
@@ -291,9 +291,14 @@ impl Acquiring {
         }
     }
 
-    /// Step 6, for the lock of a dead holder.
-    fn take_over(&self, file: File, writer: File, id: FileId) -> Result<Lock, Error> {
-        self.hold(file, Some(writer), id, true)
+    /// Step 7: `writer` was opened by name, and a careless tool may have given the name to another lock since (L11),
+    /// whose holder lives. Not a byte is written into that one.
+    fn take_over(&self, file: File, writer: File, id: FileId) -> Result<Option<Attempt<Lock>>, Error> {
+        let opened = disk::facts(&writer).map_err(self.place.failed("look at the lock", "fstat"))?.id;
+        if opened != id {
+            return Ok(None);
+        }
+        self.hold(file, Some(writer), id, true).map(|lock| Some(Attempt::Done(lock)))
     }
 
     /// Writes our lines into the lock whose name and kernel lock we have; `bell` is another descriptor of it, where

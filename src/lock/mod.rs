@@ -17,7 +17,8 @@
 //! 6. `same_name`: does L still name what was opened? The descriptor stays open meanwhile, because inode numbers are
 //!    used again at once. No: 2. It is asked after the verdict: a foreign holder may unlink and end between the two,
 //!    and would be found dead behind a name that is another's by now.
-//! 7. Dead: `take_over` **in place**, by one write into the file. Alive: give the kernel lock back, wait, 3. We may
+//! 7. Dead: `take_over` **in place**, by one write into the file, which is opened by name once more for that, and is
+//!    another now if a careless tool was here: 2. Alive: give the kernel lock back, wait, 3. We may
 //!    not write into it (L12): `unlink_dead` while its kernel lock is ours, 2.
 //!
 //! Waiting ([`acquire`]) is a sleep that ends when L's inode changes, with a slow poll below it. A waiter must not
@@ -46,6 +47,9 @@
 //! - *One takes over by unlinking and linking anew; another has opened the old inode.* It never happens: take-over
 //!   is in place, and where it cannot be (L12), step 6 of the other fails.
 //! - *Release by closing first.* A waiter would take over a lock whose name is about to be unlinked: close comes last.
+//! - *One has found the holder dead; a careless foreign tool unlinks that lock and makes its own; the first opens what
+//!   the name leads to now, to write into it.* The lines of a living holder would be gone, and everybody would take its
+//!   lock for a dead one's: 7 compares inodes before it writes.
 //! - *A careless foreign tool has read the id of a holder that has ended since, and unlinks the lock that is ours by
 //!   now.* Step 8 sees it and the holder starts over (L11).
 //!

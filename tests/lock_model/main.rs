@@ -12,6 +12,7 @@
 //! | `try_kernel_lock` | locks what was opened, without waiting | L5, L6 |
 //! | `judge` | is whoever the content names dead? | L5, L6, L7 |
 //! | `same_name` | *after* the verdict: does L still name what was opened? | L4 |
+//! | `open_writer` | opens L once more, for writing: is it the same? `open_lock` opens for reading (why: `src/lock`) | L11 |
 //! | `take_over` | writes its lines into it, in place: held | L4 |
 //! | `unlink_dead` | instead, where L cannot be written: removes L and starts over | L12 |
 //! | `start_over` | after any no: closes what is open, begins again | L11 |
@@ -252,7 +253,7 @@ fn third_open_instant_where_a_dead_lock_is_unlinked_instead_of_taken_over() {
         update_lost,
         "
         pipestate 0: create_private link_private dies
-        pipestate 1: create_private link_private open_lock try_kernel_lock judge same_name
+        pipestate 1: create_private link_private open_lock try_kernel_lock judge same_name open_writer
         pipestate 2: create_private
         careless 3: create_exclusive read_id unlink_by_id create_exclusive
         pipestate 1: unlink_dead
@@ -297,7 +298,7 @@ fn a_foreign_writer_stopped_between_create_and_write_wakes_as_a_second_holder() 
         "
         pipestate 0: create_private
         plain 1: create_exclusive
-        pipestate 0: link_private open_lock try_kernel_lock judge same_name
+        pipestate 0: link_private open_lock try_kernel_lock judge same_name open_writer
         plain 1: write_id
         pipestate 0: take_over read_state write_temporary
         plain 1: read_state
@@ -329,7 +330,7 @@ fn without_same_name_two_hold_and_only_the_fence_prevents_the_loss() {
         pipestate 0: create_private link_private read_state write_temporary verify rename_state sync_folder verify_release
         pipestate 1: create_private link_private open_lock
         pipestate 0: unlink_lock close_lock
-        pipestate 1: try_kernel_lock judge take_over
+        pipestate 1: try_kernel_lock judge open_writer take_over
         pipestate 2: create_private link_private
         ",
     );
@@ -337,6 +338,15 @@ fn without_same_name_two_hold_and_only_the_fence_prevents_the_loss() {
     assert_caught(&model(&[P, P, P], 1, 2, &[NoSameName, NoFence]), update_lost);
     // Where the dead lock is unlinked, not even the fence prevents it.
     assert_caught(&model(&[P, P, P], 2, 0, &[NoSameName, ReadOnlyLocks]), update_lost);
+}
+
+/// Nothing but a careless writer comes in between. The lock that is written then is a living holder's, who does not look
+/// at it again, while nobody has its kernel lock: the next pipestate takes it for a dead one's.
+#[test]
+fn a_lock_that_is_written_by_name_is_another_ones() {
+    let by_name = [&[NoSameWriter][..], &CLOSED].concat();
+    assert_caught(&model(&[P, P, P, Careless], 1, 1, &by_name), update_lost);
+    assert_safe(&model(&[P, P, P, Plain], 1, 2, &[NoSameWriter]), |s| two_hold(s) || update_lost(s));
 }
 
 /// A foreign holder that releases and exits after `same_name` is found dead by `judge`.
@@ -351,7 +361,7 @@ fn a_name_checked_before_the_verdict_is_stale() {
         plain 2: create_exclusive
         pipestate 0: link_private open_lock try_kernel_lock same_name
         plain 2: write_id read_state rename_state unlink_lock
-        pipestate 0: judge take_over
+        pipestate 0: judge open_writer take_over
         pipestate 1: link_private
         ",
     );

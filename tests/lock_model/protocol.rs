@@ -14,6 +14,7 @@ pub enum Step {
     TryKernelLock,
     Judge,
     SameName,
+    OpenWriter,
     TakeOver,
     UnlinkDead,
     StartOver,
@@ -66,6 +67,7 @@ pub enum Change {
 
     // broken on purpose
     NoSameName,
+    NoSameWriter,
     NameBeforeVerdict,
     NoFence,
     NoReleaseCheck,
@@ -154,6 +156,11 @@ impl State {
     fn lock_content(&self) -> Option<Content> {
         let file = self.files[self.lock? as usize].expect("an inode lives while it is named");
         Some(file.content)
+    }
+
+    fn named_file(&mut self) -> &mut File {
+        let inode = self.lock.expect("asked before");
+        self.files[inode as usize].as_mut().expect("an inode lives while it is named")
     }
 
     fn opened(&mut self, p: usize) -> &mut File {
@@ -284,11 +291,21 @@ impl Model {
                 if self.has(NameBeforeVerdict) { SameName } else { Judge }
             }
             Judge if !self.holder_is_dead(s, p) => StartOver,
-            Judge if self.has(NoSameName) || self.has(NameBeforeVerdict) => self.seize(s, p),
+            Judge if self.has(NoSameName) || self.has(NameBeforeVerdict) => OpenWriter,
             Judge => SameName,
             SameName if s.lock != opened => StartOver,
             SameName if self.has(NameBeforeVerdict) => Judge,
-            SameName => self.seize(s, p),
+            SameName => OpenWriter,
+            // It is a look at the name as well, after the verdict: no look there is none here either.
+            OpenWriter if s.lock == opened || self.has(NoSameName) || self.has(NameBeforeVerdict) => {
+                self.seize(s, p)
+            }
+            // One step instead of two: what was opened by name is written, whosever it is.
+            OpenWriter if self.has(NoSameWriter) && s.lock.is_some() => {
+                s.named_file().content = LinesOf(id);
+                ReadState
+            }
+            OpenWriter => StartOver,
             TakeOver => {
                 s.opened(p).content = LinesOf(id);
                 ReadState
