@@ -5,7 +5,6 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -100,7 +99,7 @@ fn links_that_lead_out_of_the_logs_are_not_followed() {
     let folder = with_runs();
     let logs = folder.join("home/.claude/logs/multi-agent");
     state(&folder, "elsewhere/1/agent-state.json", "{}");
-    let link = |to: &Path, name: &str| std::os::unix::fs::symlink(to, logs.join(name)).unwrap();
+    let link = |to: &std::path::Path, name: &str| std::os::unix::fs::symlink(to, logs.join(name)).unwrap();
     link(&folder.join("elsewhere"), "linked");
     link(&folder.join("elsewhere/1"), "web/20");
     fs::create_dir(logs.join("web/21")).unwrap();

@@ -16,9 +16,9 @@ Examples:
   pipestate guard --print-config            the settings to merge into .claude/settings.json
   pipestate guard < event.json              a decision on stdout denies the call; nothing lets it pass")]
 #[command(after_help = "\
-Denied are Write, Edit, MultiEdit and NotebookEdit of an agent-state.json or pipeline-state.json, and shell commands that
-write onto one (>, >>, tee, mv, cp, sed -i, …). Reading one is always allowed. The exit code is 0 either way: a guard that
-cannot read its event says so on stderr and lets the call pass.")]
+Denied are Write, Edit, MultiEdit and NotebookEdit of an agent-state.json or pipeline-state.json, and shell commands
+that write onto one (>, >>, tee, mv, cp, sed -i, …). Reading one is always allowed. The exit code is 0 either way: a
+guard that cannot read its event says so on stderr and lets the call pass.")]
 pub struct Guard {
     /// Print the settings that install it, and read nothing
     #[arg(long)]

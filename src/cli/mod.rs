@@ -60,7 +60,9 @@ Examples:
   pipestate get agent-state.json /phases/4/status                  print one value
   pipestate unlock agent-state.json                                who holds the lock? remove a dead one's
   pipestate recover --scan .                                       which runs crashed, and what to do about them
+  pipestate list                                                   all runs and tasks, newest first
   pipestate status --watch pipeline-state.json                     look on until the run ends
+  pipestate doctor agent-state.json                                what is wrong with it, and where
   pipestate resume agent-state.json                                where to go on, and what not to do again")]
 #[command(after_help = exit_codes())]
 struct Arguments {
