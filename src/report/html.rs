@@ -117,6 +117,9 @@ fn header(run: &Run, name: &str, status: &str, sections: &[(&str, &str, String)]
         let choices: Vec<&str> = decision.choices.iter().map(|choice| choice.word()).collect();
         let _ = writeln!(html, "<p class=\"soft\">Choices: {}</p>", choices.join(", "));
     }
+    if decision.action == Action::Escalate {
+        html.push_str("<p class=\"soft\"><code>pipestate doctor</code> explains it, and proposes a repaired copy.</p>\n");
+    }
     html.push_str("</section>\n");
     html.push_str(&facts(run));
     let links: String =
