@@ -116,6 +116,63 @@ export declare function scanRuns(options?: ScanOptions): Promise<RunScan>
 export declare function scanRunsSync(options?: ScanOptions): RunScan
 
 /**
+ * Lists every pipeline run of workspaces and home folder and every task below the root of all logs, newest first by when it
+ * was active; what tells no time comes last. Each with its phases and the decision about it, as `pipestate list --json` has
+ * it. A broken run is listed like any other.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_IO` for a workspace that cannot be listed
+ * @example
+ * const { runs } = await listRuns()
+ * for (const { name, action, ageMs, path } of runs) console.log(name, action, ageMs, path)
+ */
+export declare function listRuns(options?: ListOptions): Promise<RunList>
+
+/** {@link listRuns}, done before it returns. */
+export declare function listRunsSync(options?: ListOptions): RunList
+
+/**
+ * Says what is wrong with a state file, with offset, line and column, and with what lies beside it; of a folder, with its
+ * state file or with all below it. With `propose` a repaired copy of each that can be repaired without guessing is written
+ * beside it, as one of at most five; the file itself is never touched, and no function takes a proposal for a state.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_IO` where there is no state file, or the proposal cannot be written;
+ * `ERR_PIPESTATE_REFUSED` where five lie there already
+ * @example
+ * const { files: [{ findings, repair }] } = await doctor('agent-state.json', { propose: true })
+ * if (repair?.proposal) console.log('look at', repair.proposal, repair.changes)
+ */
+export declare function doctor(path: StateFile, options?: DoctorOptions): Promise<Examination>
+
+/** {@link doctor}, done before it returns. */
+export declare function doctorSync(path: StateFile, options?: DoctorOptions): Examination
+
+/**
+ * Makes one self-contained HTML page of a run: its phases in time, retries, halts, handoffs, outputs and findings. The page
+ * has no scripts and asks for nothing; all text of the run in it is escaped. A damaged file is a page that says so.
+ *
+ * @param path the state file, or the folder that has one
+ * @throws {PipestateError} `ERR_PIPESTATE_IO` where there is none
+ * @example
+ * await writeFile('run.html', await renderReport('pipeline-state.json'))
+ */
+export declare function renderReport(path: StateFile, options?: RecoverOptions): Promise<string>
+
+/** {@link renderReport}, done before it returns. */
+export declare function renderReportSync(path: StateFile, options?: RecoverOptions): string
+
+/**
+ * Judges a `PreToolUse` hook event of Claude Code as `pipestate guard` does: is the tool call about to edit a state file past
+ * pipestate? `null` lets it pass.
+ *
+ * @param event the event, as an object or as its JSON
+ * @throws {PipestateError} `ERR_PIPESTATE_INVALID` for what is no JSON object; let the call pass then
+ */
+export declare function guardToolUse(event: object | string | Uint8Array): Promise<Denial | null>
+
+/** {@link guardToolUse}, done before it returns. */
+export declare function guardToolUseSync(event: object | string | Uint8Array): Denial | null
+
+/**
  * Makes a run of a pipeline: its folder, which nobody else gets, and its `pipeline-state.json` with every field that a
  * pipeline's document has.
  *
@@ -492,6 +549,118 @@ export interface RunScan {
   files: RunDecision[]
   /** The worst of the decisions' exit codes; 0 when there is no run. */
   exitCode: 0 | 1 | 3
+}
+
+/** What {@link listRuns} found; `pipestate list --json` prints the same, without `exitCode`. */
+export interface RunList {
+  /** Whether all could be read. */
+  ok: boolean
+  /** The runs and tasks, newest first. */
+  runs: RunView[]
+  /** 3 when one is damaged, else 0. */
+  exitCode: 0 | 3
+}
+
+/** A run with its phases and the decision about it; `pipestate status --json` prints the same. */
+export interface RunView extends RunDecision {
+  /** What it is called: its pipeline, ticket or project; `null` when nothing says. */
+  name: string | null
+  /** Which run of that name: `run …` or `task …`; `null` when nothing says. */
+  run: string | null
+  /** Its phases; numbered ones by number. */
+  phases: PhaseView[]
+}
+
+/** A phase of a {@link RunView}. */
+export interface PhaseView {
+  /** Its place in the array, or its key. */
+  key: string
+  /** Its name, where it has one beside the key. */
+  name: string | null
+  /** Its status as it stands there. */
+  status: string | null
+  /** What that status means. */
+  mark: 'done' | 'running' | 'pending' | 'failed' | 'skipped' | 'unknown'
+  /** Whether the document's cursor is on it. */
+  isCurrent: boolean
+  /** Who works on it. */
+  agent: string | null
+  /** How long it took, or has been running; `null` when nothing says. */
+  durationMs: number | null
+  /** The unit of work that was recorded last in it. */
+  subStep: string | null
+  /** What went wrong in it. */
+  error: string | null
+  /** The files that it made. */
+  outputs: string[]
+}
+
+/** How {@link doctor} examines. */
+export interface DoctorOptions {
+  /**
+   * Write a repaired copy beside each file that can be repaired.
+   *
+   * @default false
+   */
+  propose?: boolean
+}
+
+/** What {@link doctor} found; `pipestate doctor --json` prints the same, without `exitCode`. */
+export interface Examination {
+  /** Whether all are safe to resume from. */
+  ok: boolean
+  /** A diagnosis for each state file. */
+  files: Diagnosis[]
+  /** The worst of the diagnoses' exit codes. */
+  exitCode: 0 | 1 | 3
+}
+
+/** What is wrong with a state file. */
+export interface Diagnosis {
+  /** Whether it is safe to resume from it. */
+  ok: boolean
+  /** The file, as the caller named it or as it was found. */
+  path: string
+  /** Which document it is. */
+  kind: 'agent' | 'pipeline' | 'unknown'
+  /** The revision that was examined; `'none'` when there is no file, `null` when it could not be read. */
+  rev: string | null
+  /** All that was found: the text or the document first, then what lies beside it. */
+  findings: (Finding & Partial<TextPosition>)[]
+  /** What a repair would change; `null` when there is nothing to repair. */
+  repair: Repair | null
+  /** 3 missing, unreadable or corrupt, 1 unsafe, 0 safe. */
+  exitCode: 0 | 1 | 3
+}
+
+/** Where something stands in a file. */
+export interface TextPosition {
+  /** Bytes before it. */
+  offset: number
+  /** Its line, from 1. */
+  line: number
+  /** Its column, from 1, in characters. */
+  column: number
+}
+
+/** What a repair would change. */
+export interface Repair {
+  /** Whether all that is wrong with the text can be mended without guessing. */
+  possible: boolean
+  /** The changes, and where in the file they are. */
+  changes: ({ what: string } & TextPosition)[]
+  /** What the validator says of the repaired document. */
+  findings: Finding[]
+  /** The copy that was written; absent when none was. */
+  proposal?: string
+}
+
+/** A tool call that is denied. */
+export interface Denial {
+  /** The state file, as the call names it. */
+  file: string
+  /** Why, and what to do instead: for `permissionDecisionReason`. */
+  reason: string
 }
 
 /** An execution tier: the host program that a pipeline runs under. */
@@ -914,6 +1083,41 @@ export interface InitOptions {
    * @default 'durable'
    */
   durability?: 'durable' | 'fast'
+}
+
+/** What `listRuns` lists, and against what it measures. */
+export interface ListOptions {
+  /**
+   * The workspaces below which the scope roots of all tiers are looked through.
+   *
+   * @default the working directory
+   */
+  workspaces?: StateFile[]
+  /**
+   * The home folder, below which they are looked through too, and in which preference files may lie; `false` leaves it
+   * alone.
+   *
+   * @default the user's home folder, `HOME`
+   */
+  home?: StateFile | false
+  /**
+   * The root of all logs, with the tasks below it.
+   *
+   * @default the environment variable `PIPESTATE_LOGS_DIR`, else `.claude/logs/multi-agent` below the home folder
+   */
+  logsDir?: StateFile
+  /**
+   * How long a running run may be silent before it counts as crashed, in milliseconds.
+   *
+   * @default 3600000
+   */
+  staleAfterMs?: number
+  /**
+   * The time that counts as now; a string is ISO 8601, and without a zone it is UTC.
+   *
+   * @default the system's clock
+   */
+  now?: Date | string
 }
 
 /** How `lockStateSync` waits. */

@@ -108,20 +108,20 @@ function toFile(file) {
   throw wrong('file must be a string, a Buffer or a file: URL');
 }
 
-function toText(patch) {
+function toText(patch, name = 'patch') {
   if (typeof patch === 'string') {
     // A lone surrogate has no UTF-8; escaped it is the same JSON.
     return patch.isWellFormed() ? patch : patch.replace(/\p{Surrogate}/gu, escape);
   }
   if (isUint8Array(patch)) return patch;
-  if (typeof patch !== 'object') throw wrong('patch must be an object, a JSON string or a Uint8Array of JSON');
+  if (typeof patch !== 'object') throw wrong(`${name} must be an object, a JSON string or a Uint8Array of JSON`);
   let text;
   try {
     text = JSON.stringify(patch);
   } catch (error) {
-    throw wrong(`patch cannot be written as JSON: ${error.message}`, error);
+    throw wrong(`${name} cannot be written as JSON: ${error.message}`, error);
   }
-  if (text === undefined) throw wrong('patch cannot be written as JSON: its toJSON gives undefined');
+  if (text === undefined) throw wrong(`${name} cannot be written as JSON: its toJSON gives undefined`);
   return text;
 }
 
@@ -157,6 +157,8 @@ const OPTIONS = {
   workspace: ['a path', isPath],
   runId: ["'uuid' or 'stamp'", (option) => option === 'uuid' || option === 'stamp'],
   confirm: ['a boolean', is('boolean')],
+  logsDir: ['a path', isPath],
+  propose: ['a boolean', is('boolean')],
   home: ['a path or false', (option) => option === false || isPath(option)],
 };
 const PATCHING = ['replace', 'nulls', 'ifMatch', 'force', 'durability'];
@@ -165,6 +167,8 @@ const WAITING = ['lockTimeoutMs', 'signal'];
 const VALIDATING = ['kind', 'maxPhase', 'strict'];
 const DECIDING = ['home', 'staleAfterMs', 'now'];
 const SCANNING = ['workspaces'];
+const LISTING = ['logsDir'];
+const EXAMINING = ['propose'];
 const STARTING = ['name', 'pattern', 'tier', 'layout', 'scopeRoot', 'phases', 'profile', 'workspace', 'runId', 'durability'];
 const RESUMING = ['tier', 'profile', 'confirm', 'staleAfterMs', 'now', 'durability'];
 const EDITING = ['durability'];
@@ -209,9 +213,10 @@ function validateStateSync(file, options) {
 
 /** The options of a decision, as the native half has them. */
 function toScan(options, ...groups) {
-  const { now, workspaces, home, ...checked } = toOptions(options, DECIDING, ...groups);
+  const { now, workspaces, home, logsDir, ...checked } = toOptions(options, DECIDING, ...groups);
   if (now !== undefined) checked.now = isDate(now) ? now.toISOString() : now;
   if (workspaces !== undefined) checked.workspaces = workspaces.map(toFile);
+  if (logsDir !== undefined) checked.logsDir = toFile(logsDir);
   if (home !== undefined) checked.home = home === false ? false : toFile(home);
   return checked;
 }
@@ -233,6 +238,45 @@ async function scanRuns(options) {
 
 function scanRunsSync(options) {
   return report(native.scan(session, NOW, toScan(options, SCANNING)), scanRunsSync);
+}
+
+async function listRuns(options) {
+  const checked = toScan(options, SCANNING, LISTING);
+  return report(await later(undefined, () => native.list(session, LATER, checked)), listRuns);
+}
+
+function listRunsSync(options) {
+  return report(native.list(session, NOW, toScan(options, SCANNING, LISTING)), listRunsSync);
+}
+
+async function doctor(path, options) {
+  const file = toFile(path);
+  const { propose = false } = toOptions(options, EXAMINING);
+  return report(await later(undefined, () => native.doctor(session, LATER, file, propose)), doctor);
+}
+
+function doctorSync(path, options) {
+  const { propose = false } = toOptions(options, EXAMINING);
+  return report(native.doctor(session, NOW, toFile(path), propose), doctorSync);
+}
+
+async function renderReport(path, options) {
+  const file = toFile(path);
+  const checked = toScan(options);
+  return report(await later(undefined, () => native.renderReport(session, LATER, file, checked)), renderReport);
+}
+
+function renderReportSync(path, options) {
+  return report(native.renderReport(session, NOW, toFile(path), toScan(options)), renderReportSync);
+}
+
+async function guardToolUse(event) {
+  const text = toText(event, 'event');
+  return report(await later(undefined, () => native.guard(session, LATER, text)), guardToolUse);
+}
+
+function guardToolUseSync(event) {
+  return report(native.guard(session, NOW, toText(event, 'event')), guardToolUseSync);
 }
 
 async function writeState(file, patch, options) {
@@ -599,6 +643,14 @@ module.exports = {
   recoverSync,
   scanRuns,
   scanRunsSync,
+  listRuns,
+  listRunsSync,
+  doctor,
+  doctorSync,
+  renderReport,
+  renderReportSync,
+  guardToolUse,
+  guardToolUseSync,
   initPipeline,
   initPipelineSync,
   resumePipeline,

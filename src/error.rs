@@ -126,7 +126,7 @@ pub enum Error {
     },
 
     /// The state file does not hold a JSON object (R5, V2). Its bytes are kept as they are.
-    #[error("{}: corrupt: {reason}; the file is left as it is: inspect it, or write a whole document with --replace", .path.display())]
+    #[error("{}: corrupt: {reason}; the file is left as it is: `pipestate doctor` explains it, and `write --replace` stores a whole document", .path.display())]
     Corrupt {
         /// The state file.
         path: PathBuf,

@@ -14,10 +14,12 @@ use serde::{Serialize, Serializer};
 
 use crate::document::Document;
 use crate::error::Error;
-use crate::kind::{StateKind, or_unknown};
+use crate::inside;
+use crate::kind::{AGENT_FILE, PIPELINE_FILE, StateKind, or_unknown};
 use crate::pipeline::surroundings::{self, Notice, Weight};
 use crate::pipeline::tiers::{STATE_FILE, scope_roots};
 use crate::recovery::{self, Clock, Decision, Reason, Rule};
+use crate::status::View;
 use crate::update;
 
 /// A state file as it was read, and what was seen around it.
@@ -207,6 +209,67 @@ pub fn find(places: &Places) -> Result<Vec<StateFile>, Error> {
         }
     }
     Ok(found)
+}
+
+/// The state file that a path means: itself, or the one in that folder; `None` for a folder without one.
+pub fn state_file(path: &Path) -> Option<PathBuf> {
+    if !path.is_dir() {
+        return Some(path.to_owned());
+    }
+    [PIPELINE_FILE, AGENT_FILE].iter().map(|name| path.join(name)).find(|file| file.is_file())
+}
+
+/// The same, or all state files below a folder that is a workspace or the root of all logs.
+///
+/// # Errors
+/// As [`scan`], also when there are none.
+pub fn state_files(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    if let Some(file) = state_file(path) {
+        return Ok(vec![file]);
+    }
+    let mut files = find(&Places { workspaces: vec![path.to_owned()], home: None })?;
+    files.extend(find_tasks(path, None));
+    if files.is_empty() {
+        let none =
+            io::Error::new(ErrorKind::NotFound, "there is no state file in it, and no run or task below it");
+        return Err(Error::io(path, "find a state file here", "readdir", none));
+    }
+    Ok(files.into_iter().map(|file| file.path).collect())
+}
+
+/// Reads the state of every task below the root of all logs, `{project}/{number}/agent-state.json` (T1). Links that lead
+/// out of the root are not followed (T3); a task without a state is none. `home` is as in [`StateFile::read`].
+pub fn find_tasks(logs: &Path, home: Option<&Path>) -> Vec<StateFile> {
+    let mut found = Vec::new();
+    let leads_out = |path: &Path| path.is_symlink() && !inside::leads_inside(path, logs).unwrap_or(false);
+    for project in folders_in(logs, &mut found) {
+        for task in folders_in(&project, &mut found) {
+            let is_number =
+                task.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit));
+            let state = task.join(AGENT_FILE);
+            let leads_out = [&project, &task, &state].into_iter().any(|path| leads_out(path));
+            if is_number && is_there(&state) && !leads_out {
+                found.push(StateFile::read(&state, home));
+            }
+        }
+    }
+    found
+}
+
+/// Every run of workspaces and home folder and every task below `logs`, the newest first by when it was active (R7); what
+/// tells no time comes last.
+///
+/// # Errors
+/// As [`scan`].
+pub fn newest_first(places: &Places, logs: Option<&Path>, clock: &Clock) -> Result<Vec<View>, Error> {
+    let mut files = find(places)?;
+    if let Some(logs) = logs {
+        files.extend(find_tasks(logs, places.home.as_deref()));
+    }
+    let mut views: Vec<View> = files.iter().map(|file| View::of(file, clock)).collect();
+    let active = |view: &View| view.assessment.decision.last_active.as_ref().map(|activity| activity.at);
+    views.sort_by(|a, b| active(b).cmp(&active(a)).then_with(|| a.assessment.path.cmp(&b.assessment.path)));
+    Ok(views)
 }
 
 /// Reads every `{P}/{runId}/pipeline-state.json` below a folder `temp`.

@@ -33,6 +33,7 @@ use crate::log;
 use crate::merge::Patch;
 use crate::pipeline::object::Object;
 use crate::place;
+use crate::runs::home_folder;
 use crate::update::{self, Caller, Mode, NO_REVISION, WriteOptions};
 
 /// The environment variable that names the logs root.
@@ -51,13 +52,17 @@ const LARGEST_ID: u64 = (1 << 53) - 1;
 /// # Errors
 /// [`Error::Usage`] when there is no home folder.
 pub fn logs_root(asked: Option<PathBuf>) -> Result<PathBuf, Error> {
-    let variable = || std::env::var_os(LOGS_VARIABLE).filter(|root| !root.is_empty()).map(PathBuf::from);
-    let home = || std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-    asked.or_else(variable).or_else(|| Some(home()?.join(LOGS_BELOW_HOME))).ok_or_else(|| {
+    logs_root_below(asked, home_folder().as_deref()).ok_or_else(|| {
         Error::Usage(format!(
             "there is no home folder for the logs: name their root with --logs-dir or {LOGS_VARIABLE}"
         ))
     })
+}
+
+/// The same with another home folder, or without one.
+pub fn logs_root_below(asked: Option<PathBuf>, home: Option<&Path>) -> Option<PathBuf> {
+    let variable = || std::env::var_os(LOGS_VARIABLE).filter(|root| !root.is_empty()).map(PathBuf::from);
+    asked.or_else(variable).or_else(|| Some(home?.join(LOGS_BELOW_HOME)))
 }
 
 /// A repository that a task works on.

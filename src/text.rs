@@ -21,6 +21,13 @@ pub fn quoted(text: &str) -> String {
     format!("\"{}{more}\"", one_line(&text[..end]))
 }
 
+/// A word as a shell reads it back.
+pub fn shell_quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@%,=".contains(&byte);
+    let is_plain = !word.is_empty() && word.bytes().all(is_plain);
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
 /// How many columns the text takes.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)

@@ -166,6 +166,11 @@ fn help_and_version_are_0_and_go_to_stdout() {
         &["validate", "--help"],
         &["recover", "--help"],
         &["status", "--help"],
+        &["guard", "--help"],
+        &["list", "--help"],
+        &["doctor", "--help"],
+        &["report", "--help"],
+        &["completions", "--help"],
     ] {
         let help = run(command, "");
         assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));

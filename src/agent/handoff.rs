@@ -173,6 +173,13 @@ pub fn latest(log: &Path) -> Result<Option<Latest>, Error> {
     Ok(latest_in(&String::from_utf8_lossy(&text)))
 }
 
+/// Every handoff of a log, in the order in which they stand there.
+pub fn all(text: &str) -> Vec<Latest> {
+    let lines: Vec<&str> = text.lines().collect();
+    let starts = (0..lines.len()).filter(|&start| is_handoff(lines[start]));
+    starts.map(|start| read_block(&lines, start).0).collect()
+}
+
 /// The latest handoff in a log.
 fn latest_in(text: &str) -> Option<Latest> {
     let lines: Vec<&str> = text.lines().collect();

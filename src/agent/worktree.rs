@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::state::Recorded;
 use super::{git, index_lock};
-use crate::text::one_line;
+use crate::text::{one_line, shell_quoted};
 
 /// What is wrong with a worktree, or odd about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -128,7 +128,7 @@ fn look_for_index_lock(git_folder: &Path, top: &Path, worktree: &mut Worktree) {
         (
             "index-lock-stale",
             "a stale lock is on its index",
-            vec![format!("rm {}", quote(&path.to_string_lossy()))],
+            vec![format!("rm {}", shell_quoted(&path.to_string_lossy()))],
         )
     };
     worktree.block(code, format!("{what}: {}, {}", path.display(), lock.who), heal);
@@ -283,21 +283,12 @@ fn parse_list(answer: &[u8]) -> Vec<Entry> {
 
 /// A git command as a shell line.
 fn line(at: &Path, arguments: &[&str]) -> String {
-    let mut line = format!("git -C {}", quote(&at.to_string_lossy()));
+    let mut line = format!("git -C {}", shell_quoted(&at.to_string_lossy()));
     for argument in arguments {
         line.push(' ');
-        line.push_str(&quote(argument));
+        line.push_str(&shell_quoted(argument));
     }
     line
-}
-
-/// A word of a shell line.
-fn quote(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@%=,".contains(&byte);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -4,19 +4,24 @@
 
 mod attempt;
 mod check_result;
+mod completions;
+mod doctor;
 mod edit;
 mod files;
 mod finalize;
 mod get;
+mod guard;
 mod halt;
 mod handoff;
 mod init;
 mod input;
 mod install;
+mod list;
 mod output;
 mod phase;
 mod plan;
 mod recover;
+mod report;
 mod resume;
 #[cfg_attr(unix, path = "signals/unix.rs")]
 #[cfg_attr(not(unix), path = "signals/other.rs")]
@@ -36,6 +41,7 @@ use crate::error::{EXIT_CODES, Error};
 pub use edit::with_write;
 use output::Output;
 pub use output::to_object as error_object;
+pub use status::exit_code as exit_code_of;
 
 const HELP: &str = "\
 {about}
@@ -54,7 +60,9 @@ Examples:
   pipestate get agent-state.json /phases/4/status                  print one value
   pipestate unlock agent-state.json                                who holds the lock? remove a dead one's
   pipestate recover --scan .                                       which runs crashed, and what to do about them
+  pipestate list                                                   all runs and tasks, newest first
   pipestate status --watch pipeline-state.json                     look on until the run ends
+  pipestate doctor agent-state.json                                what is wrong with it, and where
   pipestate resume agent-state.json                                where to go on, and what not to do again")]
 #[command(after_help = exit_codes())]
 struct Arguments {
@@ -80,6 +88,11 @@ enum Command {
     Handoff(handoff::HandoffCommand),
     Files(files::Files),
     CheckResult(check_result::CheckResult),
+    Guard(guard::Guard),
+    List(list::List),
+    Doctor(doctor::Doctor),
+    Report(report::Report),
+    Completions(completions::Completions),
     Install(install::Install),
 }
 
@@ -125,6 +138,10 @@ impl Command {
             Command::Handoff(handoff) => handoff.json(),
             Command::Files(files) => files.json,
             Command::CheckResult(check) => check.json,
+            Command::Guard(_) | Command::Completions(_) => false,
+            Command::List(list) => list.json,
+            Command::Doctor(doctor) => doctor.json,
+            Command::Report(report) => report.json,
             Command::Install(install) => install.json,
         }
     }
@@ -147,6 +164,11 @@ impl Command {
             Command::Handoff(handoff) => handoff.run(program, output),
             Command::Files(files) => files.run(output),
             Command::CheckResult(check) => check.run(output),
+            Command::Guard(guard) => guard.run(output),
+            Command::List(list) => list.run(output),
+            Command::Doctor(doctor) => doctor.run(output),
+            Command::Report(report) => report.run(output),
+            Command::Completions(completions) => completions.run(output),
             Command::Install(install) => install.run(program, output),
         }
     }

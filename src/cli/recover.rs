@@ -26,12 +26,8 @@ pub struct Recover {
     /// Find the runs of these workspaces and of the home folder, of all tiers
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "files")]
     scan: Vec<PathBuf>,
-    /// The home folder, for --scan and for preference files in `~` [default: $HOME]
-    #[arg(long, value_name = "DIR", conflicts_with = "no_user")]
-    home: Option<PathBuf>,
-    /// Leave the home folder alone
-    #[arg(long)]
-    no_user: bool,
+    #[command(flatten)]
+    home: HomeOptions,
     #[command(flatten)]
     clock: ClockOptions,
     /// Print the decisions as one JSON object
@@ -40,6 +36,24 @@ pub struct Recover {
     /// The state files, of pipelines or of agents
     #[arg(value_name = "FILE", required_unless_present = "scan")]
     files: Vec<PathBuf>,
+}
+
+/// The home folder that counts.
+#[derive(Args)]
+pub struct HomeOptions {
+    /// The home folder, for the runs below it and for preference files in `~` [default: $HOME]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_user")]
+    home: Option<PathBuf>,
+    /// Leave the home folder alone
+    #[arg(long)]
+    no_user: bool,
+}
+
+impl HomeOptions {
+    /// The folder, unless it is to be left alone.
+    pub fn folder(self) -> Option<PathBuf> {
+        if self.no_user { None } else { self.home.or_else(runs::home_folder) }
+    }
 }
 
 /// What ages are measured against.
@@ -63,7 +77,7 @@ impl ClockOptions {
 impl Recover {
     pub fn run(self, output: &mut Output) -> Result<u8, Error> {
         let clock = self.clock.read();
-        let home = if self.no_user { None } else { self.home.or_else(runs::home_folder) };
+        let home = self.home.folder();
         let found = if self.scan.is_empty() {
             let assess = |file: &PathBuf| StateFile::read(file, home.as_deref()).assess(&clock);
             self.files.iter().map(assess).collect()

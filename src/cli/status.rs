@@ -10,7 +10,6 @@ use serde_json::json;
 use super::output::Output;
 use super::recover::ClockOptions;
 use crate::error::Error;
-use crate::kind::{AGENT_FILE, PIPELINE_FILE};
 use crate::place::{Missing, Place};
 use crate::recovery::Rule;
 use crate::runs::{self, Places, StateFile};
@@ -41,7 +40,7 @@ pub struct Status {
 
 impl Status {
     pub fn run(self, output: &mut Output) -> Result<u8, Error> {
-        match file_of(&self.path) {
+        match runs::state_file(&self.path) {
             Some(file) if self.watch => self.follow(&file, output),
             Some(file) => {
                 let view = View::of(&read(&file), &self.clock.read());
@@ -138,21 +137,13 @@ fn read(path: &Path) -> StateFile {
     StateFile::read(path, runs::home_folder().as_deref())
 }
 
-/// The state file that a path means: itself, or the one in that folder; `None` for a folder without one.
-fn file_of(path: &Path) -> Option<PathBuf> {
-    if !path.is_dir() {
-        return Some(path.to_owned());
-    }
-    [PIPELINE_FILE, AGENT_FILE].iter().map(|name| path.join(name)).find(|file| file.is_file())
-}
-
 /// Whether nobody is going to work on the run any more, unless a human has it so (R3, R4).
 fn has_ended(view: &View) -> bool {
     matches!(view.assessment.decision.rule, Rule::R3 | Rule::R4)
 }
 
 /// Whatever it is, it was shown: only a damaged file fails.
-fn exit_code(view: &View) -> u8 {
+pub fn exit_code(view: &View) -> u8 {
     if view.assessment.decision.rule == Rule::R5 { 3 } else { 0 }
 }
 

@@ -97,7 +97,7 @@ struct Show {
 pub struct LogsOptions {
     /// The root of all logs [default: $PIPESTATE_LOGS_DIR or ~/.claude/logs/multi-agent]
     #[arg(long, value_name = "DIR")]
-    logs_dir: Option<PathBuf>,
+    pub logs_dir: Option<PathBuf>,
 }
 
 impl LogsOptions {

@@ -163,6 +163,12 @@ pub fn sweep(folder: &Folder, held: FileId) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether `name` is a private file of a writer that has died.
+pub fn is_abandoned(folder: &Folder, name: &OsStr) -> bool {
+    let is_free = |file| matches!(try_kernel_lock(&file), Ok(KernelLock::Taken));
+    is_private_name(name) && folder.open(name, Access::Read).is_ok_and(is_free)
+}
+
 /// A name that nobody else comes upon.
 fn private_name() -> OsString {
     let random = uuid::Uuid::new_v4().as_u64_pair().0;

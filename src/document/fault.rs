@@ -174,7 +174,7 @@ pub fn drop_bom(mut text: Vec<u8>) -> Vec<u8> {
 }
 
 /// Line and column of an offset, both from 1; columns count characters.
-pub(super) fn line_column(text: &[u8], offset: usize) -> (usize, usize) {
+pub(crate) fn line_column(text: &[u8], offset: usize) -> (usize, usize) {
     let before = &text[..offset.min(text.len())];
     let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();

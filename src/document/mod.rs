@@ -22,6 +22,7 @@ use std::fmt;
 use std::ops::Range;
 
 pub(crate) use cursor::Cursor;
+pub(crate) use fault::line_column;
 pub use fault::{Fault, FaultKind, drop_bom};
 pub(crate) use pointer::array_index;
 pub use pointer::pointer_token;

@@ -86,7 +86,7 @@ use std::time::{Duration, Instant};
 
 pub use acquiring::{Acquiring, Attempt, Busy};
 pub use holder::{Holder, START_MARGIN, UNREADABLE_GRACE};
-pub use unlock::{Unlocked, unlock};
+pub use unlock::{Unlocked, holder_of, unlock};
 pub use watch::{Watch, WatchId};
 
 use crate::disk::{self, FileId};

@@ -20,6 +20,7 @@ use crate::lock;
 use crate::merge::Nulls;
 use crate::recovery::{Clock, STALE_AFTER};
 use crate::runs::{self, Places};
+use crate::task;
 use crate::time::Moment;
 use crate::update::{self, Mode, Snapshot, Written};
 use crate::validate::{self, Report};
@@ -141,6 +142,37 @@ pub struct ScanOptions {
     pub now: Option<String>,
 }
 
+/// What `listRuns` lists, and against what it measures.
+#[napi(object, object_to_js = false)]
+#[derive(Default)]
+pub struct ListOptions {
+    /// The workspaces below which the scope roots of all tiers are looked through.
+    ///
+    /// @default the working directory
+    #[napi(ts_type = "StateFile[]")]
+    pub workspaces: Option<Vec<File>>,
+    /// The home folder, below which they are looked through too, and in which preference files may lie; `false` leaves it
+    /// alone.
+    ///
+    /// @default the user's home folder, `HOME`
+    #[napi(ts_type = "StateFile | false")]
+    pub home: Option<Either3<bool, String, Uint8Array>>,
+    /// The root of all logs, with the tasks below it.
+    ///
+    /// @default the environment variable `PIPESTATE_LOGS_DIR`, else `.claude/logs/multi-agent` below the home folder
+    #[napi(ts_type = "StateFile")]
+    pub logs_dir: Option<File>,
+    /// How long a running run may be silent before it counts as crashed, in milliseconds.
+    ///
+    /// @default 3600000
+    pub stale_after_ms: Option<f64>,
+    /// The time that counts as now; a string is ISO 8601, and without a zone it is UTC.
+    ///
+    /// @default the system's clock
+    #[napi(ts_type = "Date | string")]
+    pub now: Option<String>,
+}
+
 /// What a write did.
 #[napi(object, object_from_js = false)]
 pub struct WriteResult {
@@ -219,6 +251,16 @@ impl ScanOptions {
         let ScanOptions { home, stale_after_ms, now, .. } = self;
         let (home, clock) = RecoverOptions { home, stale_after_ms, now }.parse()?;
         Ok((Places { workspaces, home }, clock))
+    }
+}
+
+impl ListOptions {
+    /// As the core has them: where runs lie, where tasks lie, the clock.
+    pub fn parse(self) -> Result<(Places, Option<PathBuf>, impl Fn() -> Clock + Send + 'static), Error> {
+        let ListOptions { workspaces, home, logs_dir, stale_after_ms, now } = self;
+        let (places, clock) = ScanOptions { workspaces, home, stale_after_ms, now }.parse()?;
+        let logs = task::logs_root_below(logs_dir.map(path).transpose()?, places.home.as_deref());
+        Ok((places, logs, clock))
     }
 }
 

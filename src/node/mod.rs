@@ -10,6 +10,7 @@
 mod agent;
 mod convert;
 mod held;
+mod look;
 mod pipeline;
 mod session;
 

@@ -39,6 +39,9 @@ use fields::{Fields, Shape};
 /// The highest phase of the documented profile (V7).
 pub const DEFAULT_MAX_PHASE: u32 = 7;
 
+/// The code of a key that stands twice (D6).
+pub(crate) const KEY_TWICE: &str = "key-twice";
+
 /// Where the rules look, in documents of either kind.
 const SHAPE: Shape = Shape::Named(&[("phases", Shape::Each(&Shape::Flat))]);
 
@@ -238,7 +241,7 @@ fn parse(text: Vec<u8>) -> Result<Document, Finding> {
 }
 
 /// The code of a corruption: what it is, where the accident can be told (V2), else where the grammar broke.
-fn corruption_code(fault: &Fault) -> &'static str {
+pub(crate) fn corruption_code(fault: &Fault) -> &'static str {
     match fault.kind {
         FaultKind::Empty => "corrupt-empty",
         FaultKind::ByteOrderMark => "corrupt-byte-order-mark",
@@ -296,7 +299,7 @@ fn unknown_kind() -> Finding {
 fn keys_twice(fields: &Fields<'_>, pointer: &str) -> Vec<Finding> {
     let twice = |key: Cow<'_, str>| {
         let message = "the key stands twice: the last one counts, and a patch that sets it is refused";
-        Finding::warning("key-twice", format!("{pointer}/{}", pointer_token(&key)), message)
+        Finding::warning(KEY_TWICE, format!("{pointer}/{}", pointer_token(&key)), message)
     };
     fields.twice().map(twice).collect()
 }
