@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// As much of each stream is kept; the rest is read and dropped, so that nobody blocks on a full pipe.
-const MOST_OUTPUT: usize = 1 << 20;
+pub const MOST_OUTPUT: usize = 1 << 20;
 /// How long the streams of a program that has ended are waited for: something that it left running may hold them open.
 const STREAMS_GRACE: Duration = Duration::from_millis(500);
 

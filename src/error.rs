@@ -190,6 +190,29 @@ pub enum Error {
         root: PathBuf,
     },
 
+    /// A removal that must not be, or a token that does not allow it (T2, T3).
+    #[error("{}: {reason}; nothing was removed", .path.display())]
+    NothingRemoved {
+        /// What it is about: a state, a worktree, the logs root.
+        path: PathBuf,
+        /// Which rule, in words, and the way out.
+        reason: String,
+    },
+
+    /// A removal that stopped, or that left something out (T2).
+    #[error(
+        "{}: not all is removed: {} done, {} left: {}; plan it anew to finish it",
+        .path.display(), .removed.len(), .left.len(), .left.join("; ")
+    )]
+    NotAllRemoved {
+        /// The logs root.
+        path: PathBuf,
+        /// What is removed.
+        removed: Vec<String>,
+        /// What is not, and why.
+        left: Vec<String>,
+    },
+
     /// The call itself is wrong.
     #[error("{0}")]
     Usage(String),
@@ -253,10 +276,14 @@ impl Error {
             | Error::LoopExhausted { .. }
             | Error::NoTask { .. }
             | Error::AmbiguousTask { .. }
+            | Error::NothingRemoved { .. }
             | Error::OutsideRoot { .. } => "ERR_PIPESTATE_REFUSED",
             Error::LockTimeout { .. } | Error::LockAlive { .. } => "ERR_PIPESTATE_LOCK_TIMEOUT",
             Error::LockLost { .. } => "ERR_PIPESTATE_LOCK_LOST",
-            Error::Io { .. } | Error::PluginRoot { .. } | Error::NotDurable { .. } => "ERR_PIPESTATE_IO",
+            Error::Io { .. }
+            | Error::PluginRoot { .. }
+            | Error::NotDurable { .. }
+            | Error::NotAllRemoved { .. } => "ERR_PIPESTATE_IO",
             Error::Corrupt { .. } => "ERR_PIPESTATE_CORRUPT",
             Error::Conflict { .. } => "ERR_PIPESTATE_CONFLICT",
             Error::Usage(_) => "ERR_PIPESTATE_USAGE",
@@ -276,6 +303,7 @@ impl Error {
             | Error::LoopExhausted { .. }
             | Error::NoTask { .. }
             | Error::AmbiguousTask { .. }
+            | Error::NothingRemoved { .. }
             | Error::OutsideRoot { .. } => 1,
             Error::LockTimeout { .. } | Error::LockAlive { .. } | Error::LockLost { .. } | Error::Aborted => {
                 2
@@ -283,6 +311,7 @@ impl Error {
             Error::Io { .. }
             | Error::PluginRoot { .. }
             | Error::NotDurable { .. }
+            | Error::NotAllRemoved { .. }
             | Error::Corrupt { .. } => 3,
             Error::Conflict { .. } => 4,
             Error::Usage(_) => 64,
@@ -304,6 +333,8 @@ impl Error {
             | Error::NoTask { root: path, .. }
             | Error::AmbiguousTask { root: path, .. }
             | Error::OutsideRoot { path, .. }
+            | Error::NothingRemoved { path, .. }
+            | Error::NotAllRemoved { path, .. }
             | Error::PluginRoot { path, .. }
             | Error::NotDurable { path, .. }
             | Error::Corrupt { path, .. }

@@ -11,7 +11,7 @@
 //!
 //! Above that, what the two kinds of runs need: [`pipeline`] and [`agent`], each deciding under the lock what is written, and
 //! [`task`], which numbers agents' runs. [`log`] is what is appended to instead of replaced, [`child`] what runs git and
-//! hooks, [`inside`] what keeps paths below their root.
+//! hooks, [`inside`] what keeps paths below their root, [`destroy`] what removes tasks, logs and worktrees, asked twice.
 //!
 //! The way of a decision about a run, each step a module:
 //!
@@ -26,6 +26,7 @@ pub mod agent;
 pub mod atomic;
 pub mod child;
 pub mod cli;
+pub mod destroy;
 pub mod disk;
 pub mod doctor;
 pub mod document;

@@ -42,7 +42,8 @@ pub const LOGS_VARIABLE: &str = "PIPESTATE_LOGS_DIR";
 /// Where the logs lie below the home folder.
 const LOGS_BELOW_HOME: &str = ".claude/logs/multi-agent";
 
-const COUNTER: &str = ".counter";
+/// The counter in a project's folder.
+pub const COUNTER: &str = ".counter";
 
 /// The largest number that JavaScript counts to without leaving any out; a counter or a folder beyond it is garbage.
 const LARGEST_ID: u64 = (1 << 53) - 1;
@@ -230,7 +231,7 @@ fn check_project(project: &str) -> Result<(), Error> {
 }
 
 /// The folder beside the projects that is none (T2).
-const PLANS: &str = ".plans";
+pub const PLANS: &str = ".plans";
 
 /// The next number of a project, its folder made (T1).
 fn give_number(folder: &Path, options: &WriteOptions, caller: Caller) -> Result<(u64, Vec<String>), Error> {
@@ -302,13 +303,13 @@ fn highest_folder(folder: &Path) -> Result<u64, Error> {
 }
 
 /// The number that is written so: decimal, without zeros in front.
-fn id_of(text: &str) -> Option<u64> {
+pub fn id_of(text: &str) -> Option<u64> {
     let is_canonical = !text.starts_with('0') && !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if is_canonical { text.parse().ok().filter(|id| *id < LARGEST_ID) } else { None }
 }
 
 /// The names in a folder, sorted; none when there is no such folder.
-fn names_in(folder: &Path) -> Result<Vec<OsString>, Error> {
+pub fn names_in(folder: &Path) -> Result<Vec<OsString>, Error> {
     let failed = |source| Error::io(folder, "list this folder", "readdir", source);
     match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),

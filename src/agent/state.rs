@@ -108,6 +108,33 @@ pub fn worktrees(root: Value<'_>) -> Vec<Recorded> {
     all
 }
 
+/// A repository that a document records, with what is made of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedRepository {
+    /// The repository.
+    pub repository: Option<PathBuf>,
+    /// The worktree; a relative one starts at the repository.
+    pub worktree: Option<PathBuf>,
+    /// The branch.
+    pub branch: Option<String>,
+}
+
+/// The repositories of the run: its own and those of its projects, each once.
+pub fn repositories(root: Value<'_>) -> Vec<RecordedRepository> {
+    let mut all = Vec::new();
+    for (_, project) in projects(root) {
+        let text = |key: &str| project.get(key)?.as_str().filter(|text| !text.is_empty()).map(String::from);
+        let repository = text("repoPath").map(PathBuf::from);
+        let worktree = text("worktreePath").map(PathBuf::from);
+        let worktree = worktree.map(|path| repository.as_ref().map_or(path.clone(), |from| from.join(&path)));
+        let recorded = RecordedRepository { repository, worktree, branch: text("branch") };
+        if !all.contains(&recorded) {
+            all.push(recorded);
+        }
+    }
+    all
+}
+
 /// The folders that the files of the run lie in: its worktrees; without one, its repositories.
 pub fn roots(root: Value<'_>) -> Vec<PathBuf> {
     let worktrees = worktrees(root).into_iter().map(|worktree| worktree.path);

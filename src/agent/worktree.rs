@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::state::Recorded;
 use super::{git, index_lock};
+use crate::child::MOST_OUTPUT;
 use crate::text::{one_line, shell_quoted};
 
 /// What is wrong with a worktree, or odd about it.
@@ -113,7 +114,7 @@ fn not_readable(recorded: &Recorded, worktree: &mut Worktree, why: &str) {
                 "its .git leads to {}, which is not there: its repository has moved or forgotten it",
                 folder.display()
             ),
-            vec![line(repository, &["worktree", "repair", &recorded.path.to_string_lossy()])],
+            vec![shell_line(repository, &["worktree", "repair", &recorded.path.to_string_lossy()])],
         ),
         _ => worktree.block("not-a-worktree", format!("its status does not read: {why}"), Vec::new()),
     }
@@ -140,7 +141,7 @@ fn look_for_lock(recorded: &Recorded, worktree: &mut Worktree) {
     let listed = list(&recorded.path);
     let Some(entry) = listed.iter().find(|entry| fs::canonicalize(&entry.path).ok() == own) else { return };
     if let Some(reason) = &entry.locked {
-        let heal = line(&recorded.path, &["worktree", "unlock", &worktree.path]);
+        let heal = shell_line(&recorded.path, &["worktree", "unlock", &worktree.path]);
         worktree.block("worktree-locked", format!("it is locked{}", because(reason)), vec![heal]);
     }
 }
@@ -162,7 +163,7 @@ fn look_at_status(recorded: &Recorded, worktree: &mut Worktree) {
         let message = format!("it is dirty: {} changed", worktree.changed.len());
         worktree.note("worktree-dirty", message, Vec::new());
     }
-    let switch = |branch: &str| vec![line(&recorded.path, &["switch", branch])];
+    let switch = |branch: &str| vec![shell_line(&recorded.path, &["switch", branch])];
     match (worktree.branch.clone(), &recorded.branch) {
         (None, Some(branch)) => {
             worktree.note(
@@ -207,6 +208,11 @@ fn parse_status(answer: &[u8]) -> (Option<String>, Vec<String>) {
     (head, changed)
 }
 
+/// The changed paths in the answer of `git status --porcelain=v2 -z`.
+pub fn changes(answer: &[u8]) -> Vec<String> {
+    parse_status(answer).1
+}
+
 /// No folder is there: has the worktree moved, or is it gone?
 fn missing(recorded: &Recorded, worktree: &mut Worktree) {
     let Some(repository) = recorded.repository.as_ref().filter(|repository| repository.is_dir()) else {
@@ -230,11 +236,11 @@ fn missing(recorded: &Recorded, worktree: &mut Worktree) {
     let mut message = "it is missing".to_owned();
     if let Some(reason) = registered.and_then(|entry| entry.locked.as_ref()) {
         message = format!("it is missing and locked{}", because(reason));
-        heal.push(line(repository, &["worktree", "unlock", &worktree.path]));
+        heal.push(shell_line(repository, &["worktree", "unlock", &worktree.path]));
     }
-    heal.push(line(repository, &["worktree", "prune"]));
+    heal.push(shell_line(repository, &["worktree", "prune"]));
     if let Some(branch) = &recorded.branch {
-        heal.push(line(repository, &["worktree", "add", &worktree.path, branch]));
+        heal.push(shell_line(repository, &["worktree", "add", &worktree.path, branch]));
     }
     if registered.is_some() {
         message
@@ -243,24 +249,36 @@ fn missing(recorded: &Recorded, worktree: &mut Worktree) {
     worktree.block("worktree-missing", message, heal);
 }
 
-fn because(reason: &str) -> String {
+/// The reason of a lock, behind the sentence that there is one.
+pub fn because(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
 }
 
 /// A worktree as its repository lists it.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Entry {
-    path: PathBuf,
-    branch: Option<String>,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it is, or was.
+    pub path: PathBuf,
+    /// The commit that it is on.
+    pub head: Option<String>,
+    /// The branch that it is on.
+    pub branch: Option<String>,
     /// The reason, perhaps empty, of one that is locked.
-    locked: Option<String>,
+    pub locked: Option<String>,
 }
 
 /// The worktrees of a repository; none when they cannot be listed, of which its status tells more.
 fn list(at: &Path) -> Vec<Entry> {
-    git::ask(at, ["worktree", "list", "--porcelain", "-z"])
-        .map(|answer| parse_list(&answer))
-        .unwrap_or_default()
+    entries(at).unwrap_or_default()
+}
+
+/// The same, with what git says when it cannot list them all.
+pub fn entries(at: &Path) -> Result<Vec<Entry>, String> {
+    let answer = git::ask(at, ["worktree", "list", "--porcelain", "-z"])?;
+    if answer.len() >= MOST_OUTPUT {
+        return Err("git lists more worktrees than can be read".into());
+    }
+    Ok(parse_list(&answer))
 }
 
 fn parse_list(answer: &[u8]) -> Vec<Entry> {
@@ -271,6 +289,9 @@ fn parse_list(answer: &[u8]) -> Vec<Entry> {
         }
         let Some(entry) = entries.last_mut() else { continue };
         let record = String::from_utf8_lossy(record);
+        if let Some(head) = record.strip_prefix("HEAD ") {
+            entry.head = Some(head.to_owned());
+        }
         if let Some(branch) = record.strip_prefix("branch refs/heads/") {
             entry.branch = Some(branch.to_owned());
         }
@@ -282,7 +303,7 @@ fn parse_list(answer: &[u8]) -> Vec<Entry> {
 }
 
 /// A git command as a shell line.
-fn line(at: &Path, arguments: &[&str]) -> String {
+pub fn shell_line(at: &Path, arguments: &[&str]) -> String {
     let mut line = format!("git -C {}", shell_quoted(&at.to_string_lossy()));
     for argument in arguments {
         line.push(' ');
@@ -312,6 +333,7 @@ mod tests {
             worktree /w\0HEAD 1\0detached\0locked\0\0worktree /v\0HEAD 1\0branch refs/heads/a/b\0locked on a stick\0\0";
         let entry = |path: &str, branch: Option<&str>, locked: Option<&str>| Entry {
             path: path.into(),
+            head: Some("1".into()),
             branch: branch.map(str::to_owned),
             locked: locked.map(str::to_owned),
         };
@@ -328,7 +350,7 @@ mod tests {
     #[test]
     fn a_shell_line_has_its_words_quoted() {
         assert_eq!(
-            line(Path::new("/a b"), &["worktree", "add", "/it's", "-x"]),
+            shell_line(Path::new("/a b"), &["worktree", "add", "/it's", "-x"]),
             r"git -C '/a b' worktree add '/it'\''s' -x"
         );
     }

@@ -6,6 +6,8 @@ mod attempt;
 mod check_result;
 mod completions;
 mod doctor;
+mod clear_logs;
+mod confirm;
 mod edit;
 mod files;
 mod finalize;
@@ -17,9 +19,11 @@ mod init;
 mod input;
 mod install;
 mod list;
+mod kill;
 mod output;
 mod phase;
 mod plan;
+mod purge;
 mod recover;
 mod report;
 mod resume;
@@ -94,6 +98,9 @@ enum Command {
     Report(report::Report),
     Completions(completions::Completions),
     Install(install::Install),
+    Kill(kill::Kill),
+    ClearLogs(clear_logs::ClearLogs),
+    Purge(purge::Purge),
 }
 
 /// Runs the command line `arguments` (without the program's name) and returns the exit code.
@@ -143,6 +150,9 @@ impl Command {
             Command::Doctor(doctor) => doctor.json,
             Command::Report(report) => report.json,
             Command::Install(install) => install.json,
+            Command::Kill(kill) => kill.json(),
+            Command::ClearLogs(clear) => clear.json(),
+            Command::Purge(purge) => purge.json(),
         }
     }
 
@@ -170,6 +180,9 @@ impl Command {
             Command::Report(report) => report.run(output),
             Command::Completions(completions) => completions.run(output),
             Command::Install(install) => install.run(program, output),
+            Command::Kill(kill) => kill.run(program, output),
+            Command::ClearLogs(clear) => clear.run(program, output),
+            Command::Purge(purge) => purge.run(program, output),
         }
     }
 }

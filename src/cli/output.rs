@@ -88,6 +88,18 @@ impl Output {
         }
     }
 
+    /// Lines of what has been done, where objects are not asked for.
+    pub fn lines_of_done(&mut self, lines: &[String]) {
+        if !self.json {
+            self.results_of_done(Value::Null, lines);
+        }
+    }
+
+    /// A question on stderr, whose line its answer ends.
+    pub fn ask(&mut self, question: &str) {
+        let _ = write_through(&mut io::stderr().lock(), one_line(question).as_bytes()); // no answer is a no
+    }
+
     /// One line on stderr that is told word for word (S1, S3).
     pub fn alert(&mut self, line: &str) {
         print_to_stderr(line);
@@ -168,6 +180,10 @@ pub fn to_object(error: &Error) -> Value {
     }
     if let Error::AmbiguousTask { candidates, .. } = error {
         object.insert("candidates".into(), candidates.as_slice().into());
+    }
+    if let Error::NotAllRemoved { removed, left, .. } = error {
+        object.insert("removed".into(), removed.as_slice().into());
+        object.insert("left".into(), left.as_slice().into());
     }
     if let Error::Conflict { actual, .. } = error {
         object.insert("rev".into(), actual.as_str().into());

@@ -101,6 +101,11 @@ pub struct LogsOptions {
 }
 
 impl LogsOptions {
+    /// The root that is named.
+    pub fn named(&self) -> Option<PathBuf> {
+        self.logs_dir.clone()
+    }
+
     /// The root that the options ask for.
     pub fn root(self) -> Result<PathBuf, Error> {
         task::logs_root(self.logs_dir)

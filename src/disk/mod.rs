@@ -31,6 +31,12 @@ pub fn remove_empty_folder(path: &Path) -> io::Result<()> {
     std::fs::remove_dir(path)
 }
 
+/// Removes a folder with all that is in it; links in it are removed and not followed. Only for trash, which is nobody's.
+#[allow(clippy::disallowed_methods)] // this is the place for it
+pub fn remove_tree(path: &Path) -> io::Result<()> {
+    std::fs::remove_dir_all(path)
+}
+
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {

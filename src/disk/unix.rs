@@ -248,6 +248,32 @@ pub fn owners(path: &Path) -> Option<String> {
     })
 }
 
+/// Where something is mounted in the folder at `path`, which has no links in it, as far as /proc tells.
+pub fn mounted_in(path: &Path) -> Vec<PathBuf> {
+    let Ok(mounts) = std::fs::read("/proc/self/mountinfo") else { return Vec::new() };
+    let lines = mounts.split(|&byte| byte == b'\n');
+    let points = lines.filter_map(|line| line.split(|&byte| byte == b' ').nth(4)).map(unescape);
+    points.filter(|point| point.starts_with(path)).collect()
+}
+
+/// A path as /proc has it: blanks and the like as three octal digits behind a backslash.
+fn unescape(text: &[u8]) -> PathBuf {
+    let mut path = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, more)) = rest.split_first() {
+        let digits = more.get(..3).filter(|_| byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        path.push(escaped.unwrap_or(byte));
+        rest = if escaped.is_some() { &more[3..] } else { more };
+    }
+    OsString::from_vec(path).into()
+}
+
+/// Who runs this program, for messages.
+pub fn own_user() -> String {
+    format!("user {}", rustix::process::getuid().as_raw())
+}
+
 /// What the file system says of an open file.
 pub fn facts(file: &File) -> io::Result<Facts> {
     Ok(to_facts(retry_on_intr(|| rustix::fs::fstat(file))?))

@@ -276,6 +276,16 @@ pub fn owners(_path: &Path) -> Option<String> {
     None
 }
 
+/// Where something is mounted in the folder at `path`: a mount point is a reparse point here, which is not followed.
+pub fn mounted_in(_path: &Path) -> Vec<PathBuf> {
+    Vec::new()
+}
+
+/// Who runs this program, for messages.
+pub fn own_user() -> String {
+    std::env::var("USERNAME").map_or("an unknown user".into(), |name| format!("user {name}"))
+}
+
 /// What the file system says of an open file.
 pub fn facts(file: &File) -> io::Result<Facts> {
     let information = native::information(file)?;

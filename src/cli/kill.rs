@@ -1,0 +1,45 @@
+//! `pipestate kill`.
+
+use clap::Args;
+
+use super::confirm::Confirming;
+use super::output::Output;
+use crate::destroy::request::{Command, Request};
+use crate::error::Error;
+
+/// Remove a task's worktree and branch; its logs stay. Shows what would go, and a token that lets it go
+#[derive(Args)]
+#[command(help_template = super::HELP)]
+#[command(before_help = "\
+Examples:
+  pipestate kill '#2'                                  what would be removed, and what would be lost
+  pipestate kill '#2' --confirm kill-…                 remove exactly that, once, within 10 minutes")]
+pub struct Kill {
+    /// Only among the tasks of this project
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Delete the branch on its remote as well
+    #[arg(long)]
+    remote: bool,
+    #[command(flatten)]
+    confirming: Confirming,
+    /// #2, 2 or PROJ-67890
+    task: String,
+}
+
+impl Kill {
+    pub fn json(&self) -> bool {
+        self.confirming.json
+    }
+
+    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+        let request = Request {
+            command: Command::Kill,
+            task: Some(self.task),
+            project: self.project,
+            remote: self.remote,
+            include_active: false,
+        };
+        self.confirming.carry_out(&request, program, output)
+    }
+}
