@@ -546,6 +546,10 @@ const AGENT = {
   appendHandoff: (file, options) => [toFile(file), toRequest(options)],
   latestHandoff: (file) => [toFile(file), {}],
   phaseFiles: (file, phase, options) => [toFile(file), { ...toRequest(options), phase }],
+  planKill: (task, options) => [undefined, { ...toRequest(options), task: typeof task === 'number' ? `${task}` : task }],
+  planClearLogs: (options) => [undefined, toRequest(options)],
+  planPurge: (options) => [undefined, toRequest(options)],
+  confirm: (token, options) => [undefined, { ...toRequest(options), token }],
   checkResult: (text) => [undefined, { text: isUint8Array(text) ? Buffer.from(text).toString() : toResult(text) }],
 };
 
@@ -606,6 +610,14 @@ const {
   phaseFilesSync,
   checkResult,
   checkResultSync,
+  planKill,
+  planKillSync,
+  planClearLogs,
+  planClearLogsSync,
+  planPurge,
+  planPurgeSync,
+  confirm,
+  confirmSync,
 } = agent;
 
 module.exports = {
@@ -633,6 +645,14 @@ module.exports = {
   phaseFilesSync,
   checkResult,
   checkResultSync,
+  planKill,
+  planKillSync,
+  planClearLogs,
+  planClearLogsSync,
+  planPurge,
+  planPurgeSync,
+  confirm,
+  confirmSync,
   writeState,
   writeStateSync,
   readState,

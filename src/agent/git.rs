@@ -43,7 +43,8 @@ pub fn run<A: AsRef<OsStr>>(
             let mut lines = complaint.lines().filter(|line| !line.trim().is_empty());
             let first = lines.clone().next().unwrap_or("it said nothing");
             // Before what it refuses it may say what it does.
-            let is_refusal = |line: &&str| ["fatal:", "error:", " ! "].iter().any(|word| line.starts_with(word));
+            let is_refusal =
+                |line: &&str| ["fatal:", "error:", " ! "].iter().any(|word| line.starts_with(word));
             let first = lines.find(is_refusal).unwrap_or(first).trim();
             Err(format!("git says: {first}"))
         }

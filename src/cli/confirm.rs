@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::edit::as_caller;
 use super::output::Output;
+use super::signals;
 use super::task::LogsOptions;
 use crate::destroy::request::{Command, Request};
 use crate::destroy::token::{Issued, Prepared};
@@ -75,7 +76,10 @@ impl Call<'_> {
         if stdin().is_terminal() && stdout().is_terminal() && stderr().is_terminal() {
             return self.ask(&prepared, issued, output);
         }
-        output.line(&format!("nothing is removed; until {} this removes exactly that, once:", log::to_text(issued.expires)))?;
+        output.line(&format!(
+            "nothing is removed; until {} this removes exactly that, once:",
+            log::to_text(issued.expires)
+        ))?;
         output.line(&prepared.line(issued, self.named))?;
         Ok(0)
     }
@@ -91,7 +95,9 @@ impl Call<'_> {
         match self.run(&issued.token, output)? {
             Confirmed::Done(done) => self.tell(done, output),
             Confirmed::AskAgain(again) => {
-                let Some(issued) = &again.token else { return Err(Error::Bug("a plan without a token".into())) };
+                let Some(issued) = &again.token else {
+                    return Err(Error::Bug("a plan without a token".into()));
+                };
                 self.must_say(PERMANENTLY, "This cannot be undone.", issued, output)?;
                 match self.run(&issued.token, output)? {
                     Confirmed::Done(done) => self.tell(done, output),
@@ -103,10 +109,11 @@ impl Call<'_> {
 
     /// Anything else but `yes` cancels, and so does no answer.
     fn must_say(&self, yes: &str, question: &str, issued: &Issued, output: &mut Output) -> Result<(), Error> {
+        signals::expose(); // whoever is asked may go away
         output.ask(&format!("{question} Type `{yes}`, or anything else to cancel: "));
         let mut answer = String::new();
         let read = stdin().lock().read_line(&mut answer);
-        if read.is_ok() && answer.trim() == yes {
+        if read.is_ok() && answer.trim() == yes && signals::pending().is_none() {
             return Ok(());
         }
         destroy::withdraw(self.logs, &issued.token)?;
@@ -117,10 +124,13 @@ impl Call<'_> {
         match self.run(token, output)? {
             Confirmed::Done(done) => self.tell(done, output),
             Confirmed::AskAgain(again) => {
-                let Some(issued) = &again.token else { return Err(Error::Bug("a plan without a token".into())) };
+                let Some(issued) = &again.token else {
+                    return Err(Error::Bug("a plan without a token".into()));
+                };
                 let line = again.line(issued, self.named);
                 let until = log::to_text(issued.expires);
-                let lines = [format!("nothing is removed yet. {PERMANENTLY}? Until {until} this does, once:"), line];
+                let lines =
+                    [format!("nothing is removed yet. {PERMANENTLY}? Until {until} this does, once:"), line];
                 output.results_of_done(again.to_question(self.named), &lines);
                 Ok(0)
             }

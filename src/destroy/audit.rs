@@ -7,10 +7,10 @@ use chrono::Utc;
 use serde_json::{Value, json};
 
 use super::item::Item;
+use super::nothing_removed;
 use super::request::Request;
 use super::run::Outcome;
 use super::token::Token;
-use super::nothing_removed;
 use crate::atomic::Durability;
 use crate::disk;
 use crate::error::Error;

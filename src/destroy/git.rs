@@ -1,7 +1,6 @@
 //! A repository: asked by [`crate::agent::git`], and told to remove. Everything that a state names reaches git as a whole
 //! reference (`refs/heads/…`), an absolute path or an object's id, none of which git takes for a flag.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use serde::Serialize;
 use crate::agent::git;
 use crate::agent::worktree::{Entry, entries};
 use crate::child::MOST_OUTPUT;
+use crate::disk::Folder;
 
 /// As many commits are named; the rest is counted.
 const MOST_NAMED: usize = 20;
@@ -119,18 +119,18 @@ impl Repository {
 
 /// The commits behind `tip` that no other name leads to, when `branches`, and those on remotes (`origin/x`), are gone.
 pub fn lost(common: &Path, tip: &str, branches: &[&str], on_remotes: &[String]) -> Result<Commits, String> {
-        let mut which = vec![tip.to_owned(), "--not".to_owned()];
-        which.extend(branches.iter().map(|name| format!("--exclude={name}")));
-        which.extend(["--branches", "--tags"].map(str::to_owned));
-        which.extend(on_remotes.iter().map(|name| format!("--exclude={name}")));
-        which.push("--remotes".to_owned());
-        let which: Vec<&str> = which.iter().map(String::as_str).collect();
-        let count = ask(common, &[&["rev-list", "--count"], &which[..]].concat())?;
-        let count = count.trim().parse().map_err(|_| format!("git counts {count:?} commits"))?;
-        let most = format!("--max-count={MOST_NAMED}");
-        let named = ["rev-list", &most, "--no-commit-header", "--format=%h %s"];
-        let named = if count == 0 { String::new() } else { ask(common, &[&named[..], &which].concat())? };
-        Ok(Commits { count, named: named.lines().map(str::to_owned).collect() })
+    let mut which = vec![tip.to_owned(), "--not".to_owned()];
+    which.extend(branches.iter().map(|name| format!("--exclude={name}")));
+    which.extend(["--branches", "--tags"].map(str::to_owned));
+    which.extend(on_remotes.iter().map(|name| format!("--exclude={name}")));
+    which.push("--remotes".to_owned());
+    let which: Vec<&str> = which.iter().map(String::as_str).collect();
+    let count = ask(common, &[&["rev-list", "--count"], &which[..]].concat())?;
+    let count = count.trim().parse().map_err(|_| format!("git counts {count:?} commits"))?;
+    let most = format!("--max-count={MOST_NAMED}");
+    let named = ["rev-list", &most, "--no-commit-header", "--format=%h %s"];
+    let named = if count == 0 { String::new() } else { ask(common, &[&named[..], &which].concat())? };
+    Ok(Commits { count, named: named.lines().map(str::to_owned).collect() })
 }
 
 /// Removes what git knows of the worktree at `path`, which is not there any more.
@@ -159,7 +159,9 @@ pub fn delete_remote_branch(common: &Path, remote: &str, name: &str, oid: &str) 
     git::run(common, arguments, PUSH_LIMIT).map(drop)
 }
 
-/// A path without links.
+/// The path of a folder without links, spelt as git takes it.
 pub fn real(path: &Path) -> Result<PathBuf, String> {
-    fs::canonicalize(path).map_err(|error| format!("{} cannot be followed: {error}", path.display()))
+    let folder =
+        Folder::open_path(path).map_err(|error| format!("{} cannot be opened: {error}", path.display()))?;
+    Ok(folder.real_path())
 }

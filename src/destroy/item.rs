@@ -38,6 +38,8 @@ pub struct Folder {
     pub size: u64,
     /// How many files.
     pub files: u64,
+    /// The first of them.
+    pub names: Vec<String>,
     /// What changes with it.
     pub fingerprint: String,
 }
@@ -169,16 +171,23 @@ impl Item {
             Item::Trash(folder) => {
                 vec![format!("{first} ({}), left by an interrupted run", amount(folder.files, folder.size))]
             }
-            Item::LogFolder(folder) => vec![format!("{first} ({})", amount(folder.files, folder.size))],
+            Item::LogFolder(folder) => {
+                let more = if folder.files > folder.names.len() as u64 { ", …" } else { "" };
+                let names = folder.names.join(", ");
+                vec![format!("{first} ({}: {names}{more})", amount(folder.files, folder.size))]
+            }
             Item::Worktree(worktree) if worktree.exists => {
                 let on = match (&worktree.branch, &worktree.head) {
                     (Some(branch), _) => format!("on {branch}"),
                     (None, head) => format!("on no branch, at {}", short(head.as_deref().unwrap_or("-"))),
                 };
-                let mut lines =
-                    vec![format!("{first} ({on}, {})", amount(worktree.files, worktree.size))];
+                let mut lines = vec![format!("{first} ({on}, {})", amount(worktree.files, worktree.size))];
                 lines.extend(lost_names("uncommitted file", "uncommitted files", &worktree.uncommitted));
-                lines.extend(lost_names("ignored file or folder", "ignored files and folders", &worktree.ignored));
+                lines.extend(lost_names(
+                    "ignored file or folder",
+                    "ignored files and folders",
+                    &worktree.ignored,
+                ));
                 lines.extend(lost_names("repository in it", "repositories in it", &worktree.repositories));
                 lines.extend(lost_commits(&worktree.lost));
                 lines

@@ -21,11 +21,12 @@ mod trash;
 mod tree;
 mod worktree;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::Utc;
 
+use crate::disk::Folder;
 use crate::error::Error;
 use crate::lock;
 use crate::place::{Missing, Place};
@@ -85,7 +86,9 @@ pub fn confirm(
     let plan = Plan::make(&stored.request, logs)?;
     stored.must_still_be(&plan, logs)?;
     if stored.request.command == Command::Purge && stored.stage == Stage::First {
-        return plans.prepare(plan, Stage::Permanent, Utc::now()).map(|again| Confirmed::AskAgain(Box::new(again)));
+        return plans
+            .prepare(plan, Stage::Permanent, Utc::now())
+            .map(|again| Confirmed::AskAgain(Box::new(again)));
     }
     let audit = audit::Audit { logs, request: &stored.request, token: &token, options, caller };
     audit.started()?;
@@ -93,7 +96,9 @@ pub fn confirm(
     let warning = audit.ended(&outcome).err();
     let _ = lock.release(); // a lock that stays is a dead one's, and hinders nobody
     let mut done = outcome.done(&plan, logs)?;
-    done.warnings.extend(warning.map(|error| format!("all is removed, the audit's last line is not written: {error}")));
+    done.warnings.extend(
+        warning.map(|error| format!("all is removed, the audit's last line is not written: {error}")),
+    );
     Ok(Confirmed::Done(done))
 }
 
@@ -104,8 +109,10 @@ pub fn withdraw(logs: &Path, token: &str) -> Result<(), Error> {
 }
 
 /// The logs root as it is: without links.
-fn real(logs: &Path) -> Result<std::path::PathBuf, Error> {
-    std::fs::canonicalize(logs).map_err(|source| Error::io(logs, "find the logs root", "realpath", source))
+fn real(logs: &Path) -> Result<PathBuf, Error> {
+    let folder =
+        Folder::open_path(logs).map_err(|source| Error::io(logs, "open the logs root", "open", source))?;
+    Ok(folder.real_path())
 }
 
 /// A refusal.

@@ -77,8 +77,7 @@ impl Plan {
         }
         let logs = &real(logs)?;
         let tasks = survey::tasks(logs)?;
-        let current = std::env::current_dir().and_then(fs::canonicalize).ok();
-        let survey = Survey { request, logs, tasks: &tasks, around: Surroundings { current, logs: logs.clone() } };
+        let survey = Survey { request, logs, tasks: &tasks, around: Surroundings::of(logs) };
         match request.command {
             Command::Kill => survey.kill(&mut plan)?,
             Command::ClearLogs => survey.projects(&mut plan, Survey::clear)?,
@@ -175,7 +174,11 @@ struct Survey<'a> {
 
 impl Survey<'_> {
     fn kill(&self, plan: &mut Plan) -> Result<(), Error> {
-        let found = task::find(self.logs, self.request.project.as_deref(), self.request.task.as_deref().unwrap_or_default())?;
+        let found = task::find(
+            self.logs,
+            self.request.project.as_deref(),
+            self.request.task.as_deref().unwrap_or_default(),
+        )?;
         let own = self.tasks.iter().find(|other| other.task.folder == found.folder);
         let Some(own) = own else { return Err(nothing_removed(&found.folder, "it has gone since")) };
         let task = &own.task;
@@ -240,7 +243,8 @@ impl Survey<'_> {
             match self.files_of_run(&at) {
                 Ok(items) if items.is_empty() => {}
                 Ok(items) => {
-                    let task = self.tasks.iter().find(|known| known.task.folder == at).map(|known| &known.task);
+                    let task =
+                        self.tasks.iter().find(|known| known.task.folder == at).map(|known| &known.task);
                     plan.groups.push(Group {
                         project: project.to_owned(),
                         task_id: task.map(|task| task.task_id),
@@ -257,8 +261,7 @@ impl Survey<'_> {
     }
 
     fn files_of_run(&self, at: &Path) -> Result<Vec<Item>, String> {
-        let facts = fs::symlink_metadata(at).map_err(|error| format!("it cannot be looked at: {error}"))?;
-        if !facts.is_dir() && !(facts.is_symlink() && at.is_dir()) {
+        if !at.is_dir() {
             return Ok(Vec::new());
         }
         // The state first: what is left without one looks like no run.
@@ -268,7 +271,7 @@ impl Survey<'_> {
         if items.is_empty() {
             return Ok(items);
         }
-        if facts.is_symlink() {
+        if is_link(at) {
             return Err("it is a link, which is not followed".into());
         }
         let run = survey::run(&at.join(AGENT_FILE), self.logs);
@@ -331,7 +334,10 @@ impl Survey<'_> {
             let at_work = self.tasks.iter().filter(|other| other.run.is_active);
             let shared = at_work.into_iter().find_map(|other| Some((own.run.shares(&other.run)?, other)));
             if let Some((shared, other)) = shared {
-                return Err(format!("its {shared} is also that of {}, whose run is at work", name_of(&other.task)));
+                return Err(format!(
+                    "its {shared} is also that of {}, whose run is at work",
+                    name_of(&other.task)
+                ));
             }
         }
         let mut notes = Vec::new();
@@ -350,7 +356,9 @@ impl Survey<'_> {
     fn in_repositories(&self, own: &Surveyed, notes: &mut Vec<String>) -> Result<Vec<Item>, String> {
         let repositories = match &own.run.recorded {
             Recorded::Repositories(repositories) => repositories,
-            Recorded::Nothing => return Err("it has no state, which would tell its worktree and branch".into()),
+            Recorded::Nothing => {
+                return Err("it has no state, which would tell its worktree and branch".into());
+            }
             Recorded::Corrupt(why) => return Err(format!("its state is corrupt: {why}")),
             Recorded::Unknown(why) => return Err(why.clone()),
         };
@@ -378,7 +386,6 @@ impl Survey<'_> {
 
     /// A folder that a link leads to has another place, where it is found as well (T3).
     fn must_be_real(&self, task: &Task) -> Result<(), String> {
-        let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|facts| facts.is_symlink());
         match [self.logs.join(&task.project), task.folder.clone()].into_iter().find(|path| is_link(path)) {
             Some(link) => Err(format!("{} is a link, which is not followed", link.display())),
             None => Ok(()),
@@ -401,11 +408,23 @@ fn group(task: &Task, items: Vec<Item>, notes: Vec<String>) -> Group {
 }
 
 fn of_project(project: &str, items: Vec<Item>) -> Group {
-    Group { project: project.to_owned(), task_id: None, ticket: None, is_last: false, items, notes: Vec::new() }
+    Group {
+        project: project.to_owned(),
+        task_id: None,
+        ticket: None,
+        is_last: false,
+        items,
+        notes: Vec::new(),
+    }
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|facts| facts.is_symlink())
 }
 
 fn is_trash(path: &Path) -> bool {
-    let has_its_name = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(trash::PREFIX));
+    let has_its_name =
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(trash::PREFIX));
     has_its_name && fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir())
 }
 

@@ -83,35 +83,41 @@ fn killed(group: &Group, logs: &Path) -> String {
     format!("Task #{id} killed (logs preserved at {})", folder.display())
 }
 
+/// How many of each kind, in the order in which they came.
 fn counted(removed: &[Item]) -> String {
-    let kinds: [(&str, &str, fn(&Item) -> bool); 7] = [
-        ("worktree", "worktrees", |item| matches!(item, Item::Worktree(_))),
-        ("branch", "branches", |item| matches!(item, Item::Branch(_))),
-        ("remote branch", "remote branches", |item| matches!(item, Item::RemoteBranch(_))),
-        ("file", "files", |item| matches!(item, Item::LogFile(_))),
-        ("log folder", "log folders", |item| matches!(item, Item::LogFolder(_))),
-        ("counter", "counters", |item| matches!(item, Item::Counter(_))),
-        ("rest of an interrupted run", "rests of interrupted runs", |item| matches!(item, Item::Trash(_))),
-    ];
-    let counts = kinds.iter().filter_map(|(one, several, is_one)| {
-        match removed.iter().filter(|item| is_one(item)).count() {
-            0 => None,
-            1 => Some(format!("1 {one}")),
-            count => Some(format!("{count} {several}")),
+    let mut counts: Vec<((&str, &str), usize)> = Vec::new();
+    for nouns in removed.iter().filter_map(nouns) {
+        match counts.iter_mut().find(|(counted, _)| *counted == nouns) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((nouns, 1)),
         }
-    });
-    match counts.collect::<Vec<_>>().join(", ") {
-        none if none.is_empty() => "nothing deleted".to_owned(),
-        counts => format!("{counts} deleted"),
+    }
+    let told = |&((one, several), count): &_| format!("{count} {}", if count == 1 { one } else { several });
+    match &counts[..] {
+        [] => "nothing deleted".to_owned(),
+        counts => format!("{} deleted", counts.iter().map(told).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// What one and several of its kind are called; `None` for what nobody counts.
+fn nouns(item: &Item) -> Option<(&'static str, &'static str)> {
+    match item {
+        Item::Worktree(_) => Some(("worktree", "worktrees")),
+        Item::Branch(_) => Some(("branch", "branches")),
+        Item::RemoteBranch(_) => Some(("remote branch", "remote branches")),
+        Item::LogFile(_) => Some(("file", "files")),
+        Item::LogFolder(_) => Some(("log folder", "log folders")),
+        Item::Counter(_) => Some(("counter", "counters")),
+        Item::Trash(_) => Some(("rest of an interrupted run", "rests of interrupted runs")),
+        Item::ProjectFolder(_) => None,
     }
 }
 
 /// Removes everything that `plan` lists, as far as that can be done.
 pub fn run(plan: &Plan, logs: &Path, options: &WriteOptions, caller: Caller) -> Outcome {
     let mut outcome = Outcome::default();
-    let current = std::env::current_dir().and_then(std::fs::canonicalize).ok();
     let remover = match real(logs) {
-        Ok(logs) => Remover { around: Surroundings { current, logs }, options, caller },
+        Ok(logs) => Remover { around: Surroundings::of(&logs), options, caller },
         Err(error) => {
             outcome.left.push(error.to_string());
             return outcome;
@@ -124,9 +130,14 @@ pub fn run(plan: &Plan, logs: &Path, options: &WriteOptions, caller: Caller) -> 
             unfinished.insert(&group.project);
         }
         if plan.request.command == Command::Kill && outcome.left.is_empty() {
-            let log = logs.join(&group.project).join(group.task_id.unwrap_or_default().to_string()).join(log::LOG_FILE);
+            let log = logs
+                .join(&group.project)
+                .join(group.task_id.unwrap_or_default().to_string())
+                .join(log::LOG_FILE);
             if let Err(error) = log::append_line(&log, Utc::now(), &killed(group, logs), options, caller) {
-                outcome.warnings.push(format!("the task is killed, the line in its log is not written: {error}"));
+                outcome
+                    .warnings
+                    .push(format!("the task is killed, the line in its log is not written: {error}"));
             }
         }
     }
@@ -236,5 +247,6 @@ fn must_be_same<T: PartialEq>(now: &T, planned: &T) -> Result<(), String> {
 }
 
 fn empty(trash: &Path) -> Result<(), String> {
-    trash::empty(trash).map_err(|error| format!("it is in {} now, which cannot be removed: {error}", trash.display()))
+    trash::empty(trash)
+        .map_err(|error| format!("it is in {} now, which cannot be removed: {error}", trash.display()))
 }

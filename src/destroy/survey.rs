@@ -83,7 +83,8 @@ impl Run {
 
 fn shared(one: &RecordedRepository, other: &RecordedRepository) -> Option<String> {
     let same = |one: &Path, other: &Path| {
-        one == other || fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
+        one == other
+            || fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
     };
     if let (Some(own), Some(others)) = (&one.worktree, &other.worktree)
         && same(own, others)

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{PERMANENTLY as PERMANENTLY_ASKED, nothing_removed};
 use super::plan::Plan;
 use super::request::Request;
 use super::tree::hex;
+use super::{PERMANENTLY as PERMANENTLY_ASKED, nothing_removed};
 use crate::disk::{self, Access, Folder};
 use crate::error::Error;
 use crate::log;
@@ -211,11 +211,18 @@ impl Plans {
     }
 
     /// Uses a token: its plan, which is unlinked and so nobody else's. One that belongs to another call than `expected` stays.
-    pub fn take(&self, token: &Token, expected: Option<&Request>, now: DateTime<Utc>) -> Result<Stored, Error> {
+    pub fn take(
+        &self,
+        token: &Token,
+        expected: Option<&Request>,
+        now: DateTime<Utc>,
+    ) -> Result<Stored, Error> {
         let name = token.file_name();
         let failed = |syscall| move |source| Error::io(&self.path, "read a plan in it", syscall, source);
         let bytes = match self.folder.open(name.as_ref(), Access::Read) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(unknown(&self.logs, token)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(unknown(&self.logs, token));
+            }
             file => {
                 let file = file.map_err(failed("open"))?;
                 let size = disk::facts(&file).map_err(failed("fstat"))?.size;
@@ -228,10 +235,15 @@ impl Plans {
         };
         if let Some(expected) = expected.filter(|expected| **expected != stored.request) {
             let (its, called) = (stored.request.line(None, None), expected.line(None, None));
-            return Err(nothing_removed(&self.logs, format!("the token is for `{its}`, and not for `{called}`")));
+            return Err(nothing_removed(
+                &self.logs,
+                format!("the token is for `{its}`, and not for `{called}`"),
+            ));
         }
         match self.folder.unlink(name.as_ref()) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(unknown(&self.logs, token)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(unknown(&self.logs, token));
+            }
             unlinked => unlinked.and_then(|()| self.folder.sync()).map_err(failed("unlink"))?,
         }
         self.sweep();
@@ -239,7 +251,10 @@ impl Plans {
         match age {
             Some(age) if age <= LIFETIME.as_millis() as u64 => Ok(stored),
             Some(_) => Err(nothing_removed(&self.logs, "the token is older than 10 minutes; plan anew")),
-            None => Err(nothing_removed(&self.logs, "the clock has been set back since the plan was made; plan anew")),
+            None => Err(nothing_removed(
+                &self.logs,
+                "the clock has been set back since the plan was made; plan anew",
+            )),
         }
     }
 
@@ -278,7 +293,10 @@ impl Stored {
             return Ok(());
         }
         let what = difference(&self.listing, &now);
-        Err(nothing_removed(logs, format!("the token is void, because what it lists has changed: {what}; plan anew")))
+        Err(nothing_removed(
+            logs,
+            format!("the token is void, because what it lists has changed: {what}; plan anew"),
+        ))
     }
 }
 

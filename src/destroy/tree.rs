@@ -10,6 +10,9 @@ use sha2::{Digest, Sha256};
 
 use crate::disk::{self, Facts, FileKind, Folder};
 
+/// As many files are named; the rest is counted.
+const MOST_NAMED: usize = 100;
+
 /// A folder as it was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
@@ -17,6 +20,8 @@ pub struct Tree {
     pub size: u64,
     /// How many things that are no folders are in it.
     pub files: u64,
+    /// The first of them, by their paths in it.
+    pub first: Vec<PathBuf>,
     /// Folders in it that are repositories of their own.
     pub repositories: Vec<PathBuf>,
     /// Changes with the path, kind, inode, size, time of change or target of anything in it.
@@ -52,6 +57,9 @@ pub fn look_through(root: &Path) -> io::Result<Tree> {
                 }
                 folders.push(inner);
             } else {
+                if tree.first.len() < MOST_NAMED {
+                    tree.first.push(inner.strip_prefix(root).unwrap_or(&inner).to_owned());
+                }
                 tree.files += 1;
                 tree.size += facts.size;
             }

@@ -17,9 +17,17 @@ use crate::child::MOST_OUTPUT;
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     /// The current folder; `None` when it is gone.
-    pub current: Option<PathBuf>,
+    current: Option<PathBuf>,
     /// The logs root.
-    pub logs: PathBuf,
+    logs: PathBuf,
+}
+
+impl Surroundings {
+    /// Those of this process, and of the logs root without links.
+    pub fn of(logs: &Path) -> Surroundings {
+        let current = std::env::current_dir().ok().and_then(|current| real(&current).ok());
+        Surroundings { current, logs: logs.to_owned() }
+    }
 }
 
 /// What was found of a recorded repository.
@@ -42,7 +50,9 @@ pub fn find(recorded: &RecordedRepository, remote: bool, around: &Surroundings) 
         return Ok(found);
     }
     let Some(path) = repository else {
-        return Err("its state records no repoPath, so that nobody knows whose worktree and branch it names".into());
+        return Err(
+            "its state records no repoPath, so that nobody knows whose worktree and branch it names".into()
+        );
     };
     if !path.is_absolute() {
         return Err(format!("its state records a relative repoPath, {}", path.display()));
@@ -55,7 +65,8 @@ pub fn find(recorded: &RecordedRepository, remote: bool, around: &Surroundings) 
         found.notes.push(format!("its repository {} is not there any more", path.display()));
         return Ok(found);
     }
-    let repository = Repository::open(path).map_err(|why| format!("{} is no repository: {why}", path.display()))?;
+    let repository =
+        Repository::open(path).map_err(|why| format!("{} is no repository: {why}", path.display()))?;
     let mut own = None;
     if let Some(path) = worktree {
         found.items.extend(left_trash(path)?.map(Item::Trash));
@@ -79,29 +90,34 @@ pub fn find(recorded: &RecordedRepository, remote: bool, around: &Surroundings) 
 
 /// What a run that was interrupted has left of the worktree at `path`.
 fn left_trash(path: &Path) -> Result<Option<Folder>, String> {
-    let Some(trash) = path.parent().and_then(|parent| fs::canonicalize(parent).ok()).and_then(|parent| {
-        trash::of(&parent.join(path.file_name()?))
-    }) else {
-        return Ok(None);
-    };
-    if !fs::symlink_metadata(&trash).is_ok_and(|facts| facts.is_dir()) {
-        return Ok(None);
-    }
-    folder(&trash).map(Some)
+    let trash = trash::of(&without_links(path));
+    let trash = trash.filter(|trash| fs::symlink_metadata(trash).is_ok_and(|facts| facts.is_dir()));
+    trash.map(|trash| folder(&trash)).transpose()
 }
 
 /// A folder with all that is in it.
 pub fn folder(path: &Path) -> Result<Folder, String> {
     let tree = tree::look_through(path)
         .map_err(|error| format!("{} cannot be looked through: {error}", path.display()))?;
-    Ok(Folder { path: path.to_owned(), size: tree.size, files: tree.files, fingerprint: tree.fingerprint })
+    let names = tree.first.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    Ok(Folder {
+        path: path.to_owned(),
+        size: tree.size,
+        files: tree.files,
+        names,
+        fingerprint: tree.fingerprint,
+    })
 }
 
 /// Looks at the worktree at `path`, there or not; `None` when git knows nothing of it either.
 ///
 /// # Errors
 /// Why it must not be removed.
-pub fn look_at(repository: &Repository, path: &Path, around: &Surroundings) -> Result<Option<Worktree>, String> {
+pub fn look_at(
+    repository: &Repository,
+    path: &Path,
+    around: &Surroundings,
+) -> Result<Option<Worktree>, String> {
     let told = path.display();
     if !path.is_absolute() {
         return Err(format!("its state records a relative worktreePath, {told}"));
@@ -111,10 +127,16 @@ pub fn look_at(repository: &Repository, path: &Path, around: &Surroundings) -> R
         Ok(facts) if !facts.is_dir() => Err(format!("{told} is no folder")),
         Ok(_) => present(repository, path, around).map(Some),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            missing(repository, path)
+            missing(repository, &without_links(path))
         }
         Err(error) => Err(format!("{told} cannot be looked at: {error}")),
     }
+}
+
+/// The path as git has it, of something that is not there: the folder that it was in may be.
+fn without_links(path: &Path) -> PathBuf {
+    let parent = path.parent().and_then(|parent| real(parent).ok());
+    parent.zip(path.file_name()).map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name))
 }
 
 /// Only git knows of it, if that.
@@ -147,7 +169,7 @@ fn missing(repository: &Repository, path: &Path) -> Result<Option<Worktree>, Str
 fn present(repository: &Repository, path: &Path, around: &Surroundings) -> Result<Worktree, String> {
     let path = real(path)?;
     let told = path.display();
-    let same = |other: &Path| fs::canonicalize(other).is_ok_and(|other| other == path);
+    let same = |other: &Path| real(other).is_ok_and(|other| other == path);
     let Some(index) = repository.worktrees.iter().position(|entry| same(&entry.path)) else {
         return Err(format!("{told} is no worktree of {}", repository.name().display()));
     };
@@ -162,14 +184,16 @@ fn present(repository: &Repository, path: &Path, around: &Surroundings) -> Resul
     if around.current.as_ref().is_some_and(|current| current.starts_with(&path)) {
         return Err(format!("the current folder lies in the worktree {told}: call it from elsewhere"));
     }
-    let others = repository.worktrees.iter().map(|entry| fs::canonicalize(&entry.path));
+    let others = repository.worktrees.iter().map(|entry| real(&entry.path));
     let others = others.flatten().filter(|other| *other != path);
-    let inner = others.chain([around.logs.clone(), repository.common.clone()]).find(|other| other.starts_with(&path));
+    let inner =
+        others.chain([around.logs.clone(), repository.common.clone()]).find(|other| other.starts_with(&path));
     if let Some(inner) = inner {
         return Err(format!("{} lies in the worktree {told}, and would go with it", inner.display()));
     }
     let (uncommitted, ignored) = status(&path)?;
-    let tree = tree::look_through(&path).map_err(|error| format!("{told} cannot be looked through: {error}"))?;
+    let tree =
+        tree::look_through(&path).map_err(|error| format!("{told} cannot be looked through: {error}"))?;
     let repositories = tree.repositories.iter().map(|path| path.to_string_lossy().into_owned());
     Ok(Worktree {
         git_folder: repository.common.clone(),
@@ -269,7 +293,7 @@ fn look_at_branch(
 /// A branch is not deleted under a worktree that has it checked out.
 pub fn must_be_free(repository: &Repository, name: &str, except: Option<&Path>) -> Result<(), String> {
     let is_own = |path: &Path| {
-        except == Some(path) || except.is_some_and(|own| fs::canonicalize(path).is_ok_and(|path| path == own))
+        except == Some(path) || except.is_some_and(|own| real(path).is_ok_and(|path| path == own))
     };
     let elsewhere = repository
         .worktrees

@@ -261,7 +261,8 @@ fn unescape(text: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((&byte, more)) = rest.split_first() {
-        let digits = more.get(..3).filter(|_| byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits =
+            more.get(..3).filter(|_| byte == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
         let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
         path.push(escaped.unwrap_or(byte));
         rest = if escaped.is_some() { &more[3..] } else { more };

@@ -12,9 +12,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 
-use super::Opened;
 use super::convert::{self, File, Value, json as to_json};
 use super::session::Outcome;
+use super::{Opened, destroy};
 use crate::agent::attempt::{self, Answer, MOST_ATTEMPTS};
 use crate::agent::halt::{self, Cause, Halted};
 use crate::agent::handoff::{self, Handoff};
@@ -52,21 +52,21 @@ struct Call<'a> {
 }
 
 /// What was asked with, as far as it has not been taken.
-struct Request(Map<String, Json>);
+pub(super) struct Request(Map<String, Json>);
 
 impl Request {
     fn parse(text: &str) -> Result<Request, Error> {
         serde_json::from_str(text).map(Request).map_err(wrong)
     }
 
-    fn take<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, Error> {
+    pub(super) fn take<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, Error> {
         let value = self.0.remove(name).filter(|value| !value.is_null());
         let value = value.map(serde_json::from_value).transpose();
         value.map_err(|error| Error::Usage(format!("options.{name}: {error}")))
     }
 
     /// How to write.
-    fn write(&mut self) -> Result<WriteOptions, Error> {
+    pub(super) fn write(&mut self) -> Result<WriteOptions, Error> {
         let durability: Option<String> = self.take("durability")?;
         Ok(WriteOptions {
             durability: convert::durability(durability.as_deref())?,
@@ -99,7 +99,7 @@ impl Request {
     }
 
     /// Everything that is left, which must be all of this and nothing else.
-    fn rest<T: DeserializeOwned>(self) -> Result<T, Error> {
+    pub(super) fn rest<T: DeserializeOwned>(self) -> Result<T, Error> {
         serde_json::from_value(Json::Object(self.0)).map_err(wrong)
     }
 }
@@ -128,6 +128,8 @@ impl Call<'_> {
             "latestHandoff" => self.latest_handoff(),
             "phaseFiles" => self.phase_files(),
             "checkResult" => self.check_result(),
+            "planKill" | "planClearLogs" | "planPurge" => destroy::plan(call, self.request),
+            "confirm" => destroy::confirm(self.request, self.caller),
             other => Err(Error::Bug(format!("there is no call {other}"))),
         }
     }

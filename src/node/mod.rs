@@ -9,6 +9,7 @@
 
 mod agent;
 mod convert;
+mod destroy;
 mod held;
 mod look;
 mod pipeline;

@@ -6,6 +6,9 @@ pub fn install() {}
 /// Nothing is noted.
 pub fn protect() {}
 
+/// Nothing was noted.
+pub fn expose() {}
+
 /// No signals.
 pub fn pending() -> Option<i32> {
     None

@@ -45,6 +45,11 @@ pub fn protect() {
     PROTECTED.store(true, Ordering::SeqCst);
 }
 
+/// From now on signals end the process again: no lock is held.
+pub fn expose() {
+    PROTECTED.store(false, Ordering::SeqCst);
+}
+
 /// The signal that came since, if one did.
 pub fn pending() -> Option<i32> {
     Some(PENDING.load(Ordering::SeqCst)).filter(|&signal| signal != 0)
