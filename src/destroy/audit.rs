@@ -11,7 +11,6 @@ use super::nothing_removed;
 use super::request::Request;
 use super::run::Outcome;
 use super::token::Token;
-use crate::atomic::Durability;
 use crate::disk;
 use crate::error::Error;
 use crate::lock;
@@ -72,8 +71,7 @@ impl Audit<'_> {
         if let (Value::Object(line), Value::Object(more)) = (&mut line, more) {
             line.extend(more);
         }
-        let options = WriteOptions { durability: Durability::Durable, ..self.options.clone() };
-        log::append(&self.logs.join(AUDIT_FILE), &format!("{line}\n"), &options, self.caller)
+        log::append(&self.logs.join(AUDIT_FILE), &format!("{line}\n"), self.options, self.caller)
     }
 }
 

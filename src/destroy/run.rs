@@ -14,7 +14,6 @@ use super::plan::{Group, Plan};
 use super::request::Command;
 use super::worktree::{self, Surroundings};
 use super::{real, trash, tree};
-use crate::atomic::Durability;
 use crate::disk::{self, FileKind, Folder};
 use crate::error::Error;
 use crate::lock;
@@ -234,9 +233,7 @@ impl Remover<'_> {
         };
         let folder = Folder::open_path(parent).map_err(|error| error.to_string())?;
         folder.unlink(name).map_err(|error| error.to_string())?;
-        if self.options.durability == Durability::Durable {
-            folder.sync().map_err(|error| format!("it is removed, not known to be durably: {error}"))?;
-        }
+        folder.sync().map_err(|error| format!("it is removed, not known to be durably: {error}"))?;
         drop(lock);
         Ok(())
     }

@@ -66,13 +66,18 @@ impl Request {
     }
 
     /// How to write.
-    pub(super) fn write(&mut self) -> Result<WriteOptions, Error> {
+    fn write(&mut self) -> Result<WriteOptions, Error> {
         let durability: Option<String> = self.take("durability")?;
         Ok(WriteOptions {
             durability: convert::durability(durability.as_deref())?,
-            lock_timeout: convert::window(self.take("lockTimeoutMs")?)?,
-            ..WriteOptions::default()
+            ..self.waiting()?
         })
+    }
+
+    /// How long to wait for a lock, and else as usual.
+    pub(super) fn waiting(&mut self) -> Result<WriteOptions, Error> {
+        let lock_timeout = convert::window(self.take("lockTimeoutMs")?)?;
+        Ok(WriteOptions { lock_timeout, ..WriteOptions::default() })
     }
 
     /// Against what ages are measured.

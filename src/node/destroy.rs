@@ -71,7 +71,7 @@ pub fn confirm(mut request: Request, caller: Caller) -> Result<Json, Error> {
     struct Asked {
         token: String,
     }
-    let (options, named) = (request.write()?, request.take::<PathBuf>("logsDir")?);
+    let (options, named) = (request.waiting()?, request.take::<PathBuf>("logsDir")?);
     let Asked { token } = request.rest()?;
     let logs = task::logs_root(named.clone())?;
     match destroy::confirm(&logs, &token, None, &options, caller)? {
