@@ -372,6 +372,42 @@ export declare function checkResult(text: string | Uint8Array): Promise<CheckedR
 export declare function checkResultSync(text: string | Uint8Array): CheckedResult
 
 /**
+ * Plans to kill a task, found by its number or its ticket: its worktree and branch, with `remote` the branch on its remote
+ * too. Its logs stay. Nothing is removed; the plan names everything that would go, and what would be lost.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_REFUSED` where there is no such task, and where something must not be removed: a
+ * locked or a main worktree, that of another repository or of the current folder, a branch that is checked out elsewhere;
+ * `ERR_PIPESTATE_CORRUPT`, `ERR_PIPESTATE_IO`
+ * @example
+ * const { token, groups } = await planKill('#2')
+ * if (await isWanted(groups)) await confirm(token)
+ */
+export declare function planKill(task: string | number, options?: KillOptions): Promise<DestructionPlan>
+/** {@link planKill}, done before it returns. */
+export declare function planKillSync(task: string | number, options?: KillOptions): DestructionPlan
+
+/** Plans to delete every `agent-log.md` and `agent-state.json`; counters stay, and so do runs that are at work. */
+export declare function planClearLogs(options?: ClearLogsOptions): Promise<DestructionPlan>
+/** {@link planClearLogs}, done before it returns. */
+export declare function planClearLogsSync(options?: ClearLogsOptions): DestructionPlan
+
+/** Plans to remove worktrees, branches, logs and counters. It is confirmed twice. */
+export declare function planPurge(options?: PurgeOptions): Promise<DestructionPlan>
+/** {@link planPurge}, done before it returns. */
+export declare function planPurgeSync(options?: PurgeOptions): DestructionPlan
+
+/**
+ * Runs the plan that a token stands for: once, within 10 minutes, and only while everything that it lists is as it was. The
+ * first token of a purge removes nothing and gives the second one. Whatever a crash leaves, a new plan lists.
+ *
+ * @throws {PipestateError} `ERR_PIPESTATE_REFUSED` for a token that is unknown, used, expired or void;
+ * `ERR_PIPESTATE_IO` with `removed` and `left` where something could not be removed; `ERR_PIPESTATE_LOCK_TIMEOUT`
+ */
+export declare function confirm(token: string, options?: ConfirmOptions): Promise<Destruction | DestructionQuestion>
+/** {@link confirm}, done before it returns. */
+export declare function confirmSync(token: string, options?: ConfirmOptions): Destruction | DestructionQuestion
+
+/**
  * Reads a state, asks `fn` what to change, and writes that, all under one lock: nobody can write in between.
  *
  * `fn` gets the state and how it was read, and returns a patch, or `undefined` or `null` to write nothing; it may be async.
@@ -968,6 +1004,10 @@ export declare class PipestateError extends Error {
   holder?: LockHolder
   /** The tasks that are called so, when a name is ambiguous. */
   candidates?: string[]
+  /** What is removed, when not all could be. */
+  removed?: string[]
+  /** What is left then, each with the reason. */
+  left?: string[]
   /** The system call that failed, of `ERR_PIPESTATE_IO`. */
   syscall?: string
   /** The system's error number, negative as in Node's own errors: `util.getSystemErrorName(errno)` names it. */
@@ -1017,6 +1057,123 @@ export interface LockHolder {
   alive: boolean
   /** Why. */
   why: string
+}
+
+/** Which task is killed. */
+export interface KillOptions extends TasksOptions {
+  /** Delete the branch on its remote as well. */
+  remote?: boolean
+}
+
+/** Whose logs are deleted. */
+export interface ClearLogsOptions extends TasksOptions {
+  /** Those of runs that are at work, too. */
+  includeActive?: boolean
+}
+
+/** What is purged. */
+export interface PurgeOptions extends ClearLogsOptions {
+  /** Delete the branches on their remotes as well. */
+  remote?: boolean
+}
+
+/** How a token is used. */
+export interface ConfirmOptions {
+  /** See {@link TasksOptions.logsDir}. */
+  logsDir?: string
+  /** How long to wait for a lock, in milliseconds: of other runs, and of files that are removed. */
+  lockTimeoutMs?: number
+}
+
+/** What would be removed. */
+export interface DestructionPlan {
+  command: 'kill' | 'clear-logs' | 'purge'
+  /** What goes, task by task, in this order. */
+  groups: DestructionGroup[]
+  /** What is left alone, though it was asked for. */
+  kept: { path: string; reason: string }[]
+  /** What {@link confirm} takes; `null` when there is nothing to remove. */
+  token: string | null
+  /** From then on the token is void. */
+  expiresAt: string | null
+  /** The shell line that confirms it. */
+  confirm: string | null
+}
+
+/** What goes together. */
+export interface DestructionGroup {
+  project: string
+  /** `null` for what is the project's own. */
+  taskId: number | null
+  ticket: string | null
+  items: DestructionItem[]
+  /** What is odd about it. */
+  notes: string[]
+}
+
+/** One thing that goes, and what goes with it. */
+export type DestructionItem =
+  | DestroyedWorktree
+  | { kind: 'branch'; gitFolder: string; name: string; oid: string; lost: LostCommits }
+  | { kind: 'remote-branch'; gitFolder: string; remote: string; name: string; oid: string }
+  | { kind: 'trash' | 'log-folder'; path: string; size: number; files: number; names: string[]; fingerprint: string }
+  | { kind: 'log-file' | 'counter'; path: string; size: number; fingerprint: string }
+  | { kind: 'project-folder'; path: string }
+
+/** A worktree that goes. */
+export interface DestroyedWorktree {
+  kind: 'worktree'
+  path: string
+  gitFolder: string
+  /** `false` when only git still knows of it. */
+  exists: boolean
+  head: string | null
+  branch: string | null
+  /** Bytes in its files. */
+  size: number
+  files: number
+  /** Files that differ from the last commit, and files that git does not know. */
+  uncommitted: LostNames
+  /** Files that git is told to overlook. */
+  ignored: LostNames
+  /** Folders in it that are repositories of their own. */
+  repositories: LostNames
+  /** Commits that nothing else leads to; only of one that is on no branch. */
+  lost: LostCommits
+  fingerprint: string
+}
+
+/** Names that go; with `more` there are others. */
+export interface LostNames {
+  count: number
+  more: boolean
+  names: string[]
+}
+
+/** Commits that no other branch, tag or remote-tracking branch has; at most 20 are named. */
+export interface LostCommits {
+  count: number
+  named: string[]
+}
+
+/** A plan that was run. */
+export interface Destruction {
+  done: true
+  command: 'kill' | 'clear-logs' | 'purge'
+  /** The sentence that tells it: `Task #2 killed (logs preserved at …)`. */
+  line: string
+  removed: string[]
+  warnings?: string[]
+}
+
+/** The second question of a purge; nothing is removed yet. */
+export interface DestructionQuestion {
+  done: false
+  command: 'purge'
+  question: 'Purge permanently'
+  token: string
+  expiresAt: string
+  confirm: string
 }
 
 // ---- Options and results ----

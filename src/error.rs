@@ -202,7 +202,7 @@ pub enum Error {
     /// A removal that stopped, or that left something out (T2).
     #[error(
         "{}: not all is removed: {} done, {} left: {}; plan it anew to finish it",
-        .path.display(), .removed.len(), .left.len(), .left.join("; ")
+        .path.display(), .removed.len(), .left.len(), first_few(.left)
     )]
     NotAllRemoved {
         /// The logs root.
@@ -390,6 +390,13 @@ impl Error {
 /// A pointer for a message: the root's pointer is the empty string, which nobody would see.
 fn pointer_or_root(pointer: &str) -> &str {
     if pointer.is_empty() { "the document" } else { pointer }
+}
+
+/// The beginning of a list, which `--json` has whole.
+fn first_few(list: &[String]) -> String {
+    const FEW: usize = 3;
+    let more = if list.len() > FEW { "; …" } else { "" };
+    format!("{}{more}", list[..list.len().min(FEW)].join("; "))
 }
 
 fn seconds(duration: &Duration) -> String {

@@ -24,6 +24,8 @@ pub enum Item {
     LogFile(File),
     /// A project's counter.
     Counter(File),
+    /// A dead holder's lock of a file that is not there.
+    Lock(File),
     /// The folder of a project in which nothing else is.
     ProjectFolder(EmptyFolder),
 }
@@ -160,6 +162,7 @@ impl Item {
             Item::LogFolder(folder) => format!("logs {}", folder.path.display()),
             Item::LogFile(file) => format!("file {}", file.path.display()),
             Item::Counter(file) => format!("counter {}", file.path.display()),
+            Item::Lock(file) => format!("dead lock {}", file.path.display()),
             Item::ProjectFolder(folder) => format!("folder {}", folder.path.display()),
         }
     }
@@ -199,7 +202,9 @@ impl Item {
                 lines.extend(lost_commits(&branch.lost));
                 lines
             }
-            Item::LogFile(file) | Item::Counter(file) => vec![format!("{first} ({})", bytes(file.size))],
+            Item::LogFile(file) | Item::Counter(file) | Item::Lock(file) => {
+                vec![format!("{first} ({})", bytes(file.size))]
+            }
         }
     }
 }

@@ -16,7 +16,9 @@ use super::{git, name_of, nothing_removed, real, trash, tree};
 use crate::disk::FileKind;
 use crate::error::Error;
 use crate::kind::AGENT_FILE;
+use crate::lock;
 use crate::log::LOG_FILE;
+use crate::place::{Missing, Place};
 use crate::task::{self, COUNTER, PLANS, Task};
 
 /// What a call would remove.
@@ -184,7 +186,7 @@ impl Survey<'_> {
         let task = &own.task;
         let refused = |reason: String| nothing_removed(&task.state, reason);
         self.must_be_real(task).map_err(refused)?;
-        let mut notes = Vec::new();
+        let mut notes = vec![format!("its logs stay at {}", task.folder.display())];
         if own.run.is_active {
             notes.push("its run is at work".to_owned());
         }
@@ -264,10 +266,14 @@ impl Survey<'_> {
         if !at.is_dir() {
             return Ok(Vec::new());
         }
+        let mut items = Vec::new();
         // The state first: what is left without one looks like no run.
-        let found = [AGENT_FILE, LOG_FILE].map(|name| log_file(&at.join(name)));
-        let [state, log] = found;
-        let items: Vec<Item> = [state?, log?].into_iter().flatten().map(Item::LogFile).collect();
+        for file in [AGENT_FILE, LOG_FILE].map(|name| at.join(name)) {
+            match log_file(&file)? {
+                Some(file) => items.push(Item::LogFile(file)),
+                None => items.extend(dead_lock(&file)),
+            }
+        }
         if items.is_empty() {
             return Ok(items);
         }
@@ -287,9 +293,12 @@ impl Survey<'_> {
         self.left_trash(plan, project, folder)?;
         let kept_before = plan.kept.len();
         let mut others = Vec::new();
+        let counter = folder.join(COUNTER);
+        let dead_lock = dead_lock(&counter);
+        let lock_name = format!("{COUNTER}.lock");
         for name in task::names_in(folder)? {
             let at = folder.join(&name);
-            let is_its_own = name == COUNTER || is_trash(&at);
+            let is_its_own = name == COUNTER || is_trash(&at) || (dead_lock.is_some() && *name == *lock_name);
             let task = self.tasks.iter().find(|known| known.task.folder == at);
             match (task, is_its_own) {
                 (Some(task), _) => match self.all_of(task) {
@@ -303,7 +312,6 @@ impl Survey<'_> {
                 (None, false) => others.push(name.to_string_lossy().into_owned()),
             }
         }
-        let counter = folder.join(COUNTER);
         if plan.kept.len() > kept_before {
             if fs::symlink_metadata(&counter).is_ok() {
                 plan.kept.push(Kept::new(&counter, "tasks of its project are kept"));
@@ -311,6 +319,7 @@ impl Survey<'_> {
             return Ok(());
         }
         let mut items = Vec::new();
+        items.extend(dead_lock.filter(|_| !counter.exists()));
         match log_file(&counter) {
             Ok(counter) => items.extend(counter.map(Item::Counter)),
             Err(reason) => others.push(format!("{COUNTER} ({reason})")),
@@ -426,6 +435,15 @@ fn is_trash(path: &Path) -> bool {
     let has_its_name =
         path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(trash::PREFIX));
     has_its_name && fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir())
+}
+
+/// The lock of `file`, if its holder is dead: whoever removed the file may have been killed before they gave it back.
+fn dead_lock(file: &Path) -> Option<Item> {
+    let place = Place::find(file, Missing::Fail).ok()?;
+    let holder = lock::holder_of(&place).ok()??;
+    let path = file.with_file_name(&place.lock_name);
+    let (facts, fingerprint) = tree::look_at_file(&path).ok()??;
+    (!holder.alive).then_some(Item::Lock(item::File { path, size: facts.size, fingerprint }))
 }
 
 /// A file, or a link instead of one; `None` when there is none.

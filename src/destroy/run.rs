@@ -108,7 +108,7 @@ fn nouns(item: &Item) -> Option<(&'static str, &'static str)> {
         Item::LogFolder(_) => Some(("log folder", "log folders")),
         Item::Counter(_) => Some(("counter", "counters")),
         Item::Trash(_) => Some(("rest of an interrupted run", "rests of interrupted runs")),
-        Item::ProjectFolder(_) => None,
+        Item::Lock(_) | Item::ProjectFolder(_) => None,
     }
 }
 
@@ -191,6 +191,11 @@ impl Remover<'_> {
                 empty(&trash)
             }
             Item::LogFile(file) | Item::Counter(file) => self.remove_file(file),
+            Item::Lock(file) => {
+                let place = Place::find(&file.path.with_extension(""), Missing::Fail);
+                let unlocked = place.and_then(|place| lock::unlock(&place, false));
+                unlocked.map(drop).map_err(|error| error.to_string())
+            }
             Item::ProjectFolder(folder) => {
                 disk::remove_empty_folder(&folder.path).map_err(|error| error.to_string())
             }

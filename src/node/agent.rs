@@ -68,10 +68,7 @@ impl Request {
     /// How to write.
     fn write(&mut self) -> Result<WriteOptions, Error> {
         let durability: Option<String> = self.take("durability")?;
-        Ok(WriteOptions {
-            durability: convert::durability(durability.as_deref())?,
-            ..self.waiting()?
-        })
+        Ok(WriteOptions { durability: convert::durability(durability.as_deref())?, ..self.waiting()? })
     }
 
     /// How long to wait for a lock, and else as usual.
