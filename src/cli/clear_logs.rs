@@ -7,7 +7,7 @@ use super::output::Output;
 use crate::destroy::request::{Command, Request};
 use crate::error::Error;
 
-/// Delete every agent-log.md and agent-state.json; counters stay. Shows what would go, and a token that lets it go
+/// Delete every agent-log.md and agent-state.json, counters stay: shows what would go, and a token
 #[derive(Args)]
 #[command(help_template = super::HELP)]
 pub struct ClearLogs {

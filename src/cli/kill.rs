@@ -7,7 +7,7 @@ use super::output::Output;
 use crate::destroy::request::{Command, Request};
 use crate::error::Error;
 
-/// Remove a task's worktree and branch; its logs stay. Shows what would go, and a token that lets it go
+/// Remove a task's worktree and branch, its logs stay: shows what would go, and a token that lets it go
 #[derive(Args)]
 #[command(help_template = super::HELP)]
 #[command(before_help = "\

@@ -7,7 +7,7 @@ use super::output::Output;
 use crate::destroy::request::{Command, Request};
 use crate::error::Error;
 
-/// Remove worktrees, branches, logs and counters. Shows what would go; two tokens, one after the other, let it go
+/// Remove worktrees, branches, logs and counters: shows what would go, and the first of two tokens
 #[derive(Args)]
 #[command(help_template = super::HELP)]
 pub struct Purge {
