@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { root } from './run.mjs';
 import './fault-tools.mjs';
 
-const tests = ['test', '--locked', '--release', '--test', 'faults', '--', '--nocapture', '--test-threads=2'];
+const tests = ['test', '--locked', '--release', '--test', 'faults', '--test', 'destroy', '--', '--nocapture', '--test-threads=2'];
 const env = { ...process.env, PIPESTATE_FAULTS: 'all' };
 const started = Date.now();
 const child = spawn('cargo', [...tests, ...process.argv.slice(2)], { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });

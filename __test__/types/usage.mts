@@ -5,6 +5,7 @@ import pipestate, {
   initPipelineSync,
   appendHandoff,
   checkResult,
+  confirm,
   createTask,
   findTask,
   halt,
@@ -12,6 +13,8 @@ import pipestate, {
   listTasksSync,
   nextAttempt,
   phaseFilesSync,
+  planClearLogsSync,
+  planKill,
   planResume,
   setPhase,
   startResumeSync,
@@ -135,6 +138,19 @@ initPipelineSync({ name: 'docs', pattern: '1' });
 await resumePipeline(run.path, { tier: 'tier_9' });
 // @ts-expect-error no such status
 await setPipelinePhase(run.path, 0, { status: 'skipped' });
+
+// Removals.
+const plan = await planKill('#2', { project: 'web', remote: true });
+for (const item of plan.groups.flatMap(({ items }) => items)) {
+  if (item.kind === 'worktree') texts.push(item.path, ...item.uncommitted.names);
+  if (item.kind === 'branch') texts.push(item.name, ...item.lost.named);
+}
+const outcome = await confirm(plan.token ?? '', { lockTimeoutMs: 0 });
+texts.push(outcome.done ? outcome.line : outcome.token, planClearLogsSync({ includeActive: true }).confirm ?? '');
+// @ts-expect-error kill leaves the logs
+await planKill('#2', { includeActive: true });
+// @ts-expect-error no such kind
+if (plan.groups[0]?.items[0]?.kind === 'repository') texts.push('never');
 
 // Updates.
 await updateState('a.json', (state) => ({ attempt: (state.attempt ?? 0) + 1 }), { signal: AbortSignal.timeout(1) });

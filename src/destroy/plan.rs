@@ -176,13 +176,12 @@ struct Survey<'a> {
 
 impl Survey<'_> {
     fn kill(&self, plan: &mut Plan) -> Result<(), Error> {
-        let found = task::find(
-            self.logs,
-            self.request.project.as_deref(),
-            self.request.task.as_deref().unwrap_or_default(),
-        )?;
-        let own = self.tasks.iter().find(|other| other.task.folder == found.folder);
-        let Some(own) = own else { return Err(nothing_removed(&found.folder, "it has gone since")) };
+        let Request { task, project, .. } = self.request;
+        let is_meant = |other: &&Surveyed| {
+            project.as_ref() == Some(&other.task.project) && task.as_ref() == Some(&other.task.number())
+        };
+        let own = self.tasks.iter().find(is_meant);
+        let own = own.ok_or_else(|| nothing_removed(self.logs, "the task has gone since"))?;
         let task = &own.task;
         let refused = |reason: String| nothing_removed(&task.state, reason);
         self.must_be_real(task).map_err(refused)?;
