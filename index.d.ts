@@ -1117,7 +1117,7 @@ export type DestructionItem =
   | { kind: 'branch'; gitFolder: string; name: string; oid: string; lost: LostCommits }
   | { kind: 'remote-branch'; gitFolder: string; remote: string; name: string; oid: string }
   | { kind: 'trash' | 'log-folder'; path: string; size: number; files: number; names: string[]; fingerprint: string }
-  | { kind: 'log-file' | 'counter'; path: string; size: number; fingerprint: string }
+  | { kind: 'log-file' | 'counter' | 'lock'; path: string; size: number; fingerprint: string }
   | { kind: 'project-folder'; path: string }
 
 /** A worktree that goes. */
