@@ -55,6 +55,14 @@ export const api = {
   phaseFilesSync: true,
   checkResult: true,
   checkResultSync: true,
+  planKill: true,
+  planKillSync: true,
+  planClearLogs: true,
+  planClearLogsSync: true,
+  planPurge: true,
+  planPurgeSync: true,
+  confirm: true,
+  confirmSync: true,
   updateState: true,
   updateStateSync: true,
   lockState: true,
@@ -130,6 +138,8 @@ export const errorFields = {
   offset: true,
   rev: true,
   candidates: true,
+  removed: true,
+  left: true,
 };
 
 /** @satisfies {Record<import('pipestate').PipestateErrorCode, true>} */

@@ -140,17 +140,17 @@ await resumePipeline(run.path, { tier: 'tier_9' });
 await setPipelinePhase(run.path, 0, { status: 'skipped' });
 
 // Removals.
-const plan = await planKill('#2', { project: 'web', remote: true });
-for (const item of plan.groups.flatMap(({ items }) => items)) {
+const killing = await planKill('#2', { project: 'web', remote: true });
+for (const item of killing.groups.flatMap(({ items }) => items)) {
   if (item.kind === 'worktree') texts.push(item.path, ...item.uncommitted.names);
   if (item.kind === 'branch') texts.push(item.name, ...item.lost.named);
 }
-const outcome = await confirm(plan.token ?? '', { lockTimeoutMs: 0 });
+const outcome = await confirm(killing.token ?? '', { lockTimeoutMs: 0 });
 texts.push(outcome.done ? outcome.line : outcome.token, planClearLogsSync({ includeActive: true }).confirm ?? '');
 // @ts-expect-error kill leaves the logs
 await planKill('#2', { includeActive: true });
 // @ts-expect-error no such kind
-if (plan.groups[0]?.items[0]?.kind === 'repository') texts.push('never');
+if (killing.groups[0]?.items[0]?.kind === 'repository') texts.push('never');
 
 // Updates.
 await updateState('a.json', (state) => ({ attempt: (state.attempt ?? 0) + 1 }), { signal: AbortSignal.timeout(1) });
