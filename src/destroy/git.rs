@@ -71,6 +71,13 @@ impl Repository {
         &self.worktrees[0].path
     }
 
+    /// Where in the list the worktree at `path` is, there or not; `path` has no links in it.
+    pub fn position(&self, path: &Path) -> Option<usize> {
+        self.worktrees.iter().position(|entry| {
+            entry.path == path || real(&entry.path).unwrap_or_else(|_| without_links(&entry.path)) == path
+        })
+    }
+
     /// The branch of exactly this name. What could be no branch's name is none.
     pub fn branch(&self, name: &str) -> Result<Option<Reference>, String> {
         let wanted = format!("refs/heads/{name}");
@@ -133,12 +140,12 @@ pub fn lost(common: &Path, tip: &str, branches: &[&str], on_remotes: &[String]) 
     Ok(Commits { count, named: named.lines().map(str::to_owned).collect() })
 }
 
-/// Removes what git knows of the worktree at `path`, which is not there any more.
-pub fn forget_worktree(common: &Path, path: &Path) -> Result<(), String> {
-    let arguments = ["worktree".as_ref(), "remove".as_ref(), "--force".as_ref(), path.as_os_str()];
+/// Removes what git knows of a worktree that it lists at `listed`, and that is not there any more.
+pub fn forget_worktree(common: &Path, listed: &Path) -> Result<(), String> {
+    let arguments = ["worktree".as_ref(), "remove".as_ref(), "--force".as_ref(), listed.as_os_str()];
     match git::ask(common, arguments) {
-        // Somebody has pruned it meanwhile.
-        Err(why) if entries(common)?.iter().any(|entry| entry.path == path) => Err(why),
+        // Else somebody has pruned it meanwhile.
+        Err(why) if entries(common)?.iter().any(|entry| entry.path == listed) => Err(why),
         _ => Ok(()),
     }
 }
@@ -157,6 +164,12 @@ pub fn delete_remote_branch(common: &Path, remote: &str, name: &str, oid: &str) 
     let deletion = format!(":refs/heads/{name}");
     let arguments = ["push", "--no-verify", "--no-recurse-submodules", &lease, "--", remote, &deletion];
     git::run(common, arguments, PUSH_LIMIT).map(drop)
+}
+
+/// The path without links of something that is not there: the folder that it was in may be.
+pub fn without_links(path: &Path) -> PathBuf {
+    let parent = path.parent().and_then(|parent| real(parent).ok());
+    parent.zip(path.file_name()).map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name))
 }
 
 /// The path of a folder without links, spelt as git takes it.

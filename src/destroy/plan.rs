@@ -348,6 +348,13 @@ impl Survey<'_> {
                 ));
             }
         }
+        // Whoever holds the lock would write into a folder that is on its way out.
+        let place = Place::find(&own.task.state, Missing::Fail).map_err(|error| error.to_string())?;
+        if let Some(holder) =
+            lock::look(&place).map_err(|error| error.to_string())?.filter(|holder| holder.alive)
+        {
+            return Err(format!("its state is locked: {holder}"));
+        }
         let mut notes = Vec::new();
         let mut items = match own.run.recorded {
             Recorded::Nothing => {
@@ -367,7 +374,11 @@ impl Survey<'_> {
             Recorded::Nothing => {
                 return Err("it has no state, which would tell its worktree and branch".into());
             }
-            Recorded::Corrupt(why) => return Err(format!("its state is corrupt: {why}")),
+            Recorded::Corrupt(why) => {
+                return Err(format!(
+                    "its state is corrupt, and tells no worktree: {why}; clear-logs deletes it"
+                ));
+            }
             Recorded::Unknown(why) => return Err(why.clone()),
         };
         let mut items = Vec::new();

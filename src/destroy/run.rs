@@ -1,7 +1,7 @@
 //! The removal. Each thing is looked at once more just before it goes; what cannot be removed keeps what tells where it is.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::Utc;
@@ -16,6 +16,7 @@ use super::worktree::{self, Surroundings};
 use super::{real, trash, tree};
 use crate::disk::{self, FileKind, Folder};
 use crate::error::Error;
+use crate::inside;
 use crate::lock;
 use crate::log;
 use crate::place::{Missing, Place};
@@ -77,9 +78,13 @@ impl Outcome {
 
 /// The sentence of the source document.
 fn killed(group: &Group, logs: &Path) -> String {
-    let id = group.task_id.unwrap_or_default().to_string();
-    let folder = logs.join(&group.project).join(&id);
-    format!("Task #{id} killed (logs preserved at {})", folder.display())
+    let id = group.task_id.unwrap_or_default();
+    format!("Task #{id} killed (logs preserved at {})", folder_of(group, logs).display())
+}
+
+/// Where a task's logs lie.
+fn folder_of(group: &Group, logs: &Path) -> PathBuf {
+    logs.join(&group.project).join(group.task_id.unwrap_or_default().to_string())
 }
 
 /// How many of each kind, in the order in which they came.
@@ -128,16 +133,11 @@ pub fn run(plan: &Plan, logs: &Path, options: &WriteOptions, caller: Caller) -> 
         if !remover.remove_group(group, is_held_back, &mut outcome) {
             unfinished.insert(&group.project);
         }
-        if plan.request.command == Command::Kill && outcome.left.is_empty() {
-            let log = logs
-                .join(&group.project)
-                .join(group.task_id.unwrap_or_default().to_string())
-                .join(log::LOG_FILE);
-            if let Err(error) = log::append_line(&log, Utc::now(), &killed(group, logs), options, caller) {
-                outcome
-                    .warnings
-                    .push(format!("the task is killed, the line in its log is not written: {error}"));
-            }
+        if plan.request.command == Command::Kill
+            && outcome.left.is_empty()
+            && let Err(why) = remover.tell_log(group, logs)
+        {
+            outcome.warnings.push(format!("the task is killed, the line in its log is not written: {why}"));
         }
     }
     outcome
@@ -168,6 +168,17 @@ impl Remover<'_> {
             }
         }
         !stays
+    }
+
+    /// The one line that a kill leaves in a log (T2).
+    fn tell_log(&self, group: &Group, logs: &Path) -> Result<(), String> {
+        let log = folder_of(group, logs).join(log::LOG_FILE);
+        let is_link = std::fs::symlink_metadata(&log).is_ok_and(|facts| facts.is_symlink());
+        if is_link && !inside::leads_inside(&log, logs).unwrap_or(false) {
+            return Err(format!("{} is a link that leads out of the logs root", log.display()));
+        }
+        let told = log::append_line(&log, Utc::now(), &killed(group, logs), self.options, self.caller);
+        told.map_err(|error| error.to_string())
     }
 
     fn remove(&self, item: &Item) -> Result<(), String> {
@@ -207,11 +218,13 @@ impl Remover<'_> {
         let now = worktree::look_at(&repository, &worktree.path, &self.around)?;
         let now = now.map(|now| item::Worktree { lost: worktree.lost.clone(), ..now });
         must_be_same(&now.as_ref(), &Some(worktree))?;
+        let listed = repository.position(&worktree.path).map(|index| &repository.worktrees[index].path);
+        let listed = listed.ok_or("git does not list it any more")?;
         if !worktree.exists {
-            return git::forget_worktree(&worktree.git_folder, &worktree.path);
+            return git::forget_worktree(&worktree.git_folder, listed);
         }
         let trash = trash::put(&worktree.path).map_err(|error| error.to_string())?;
-        git::forget_worktree(&worktree.git_folder, &worktree.path)
+        git::forget_worktree(&worktree.git_folder, listed)
             .map_err(|why| format!("it is in {} now, and git does not forget it: {why}", trash.display()))?;
         empty(&trash)
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::git::{Commits, Repository, real};
+use super::git::{Commits, Repository, real, without_links};
 use super::item::{Branch, Folder, Item, Names, RemoteBranch, Worktree};
 use super::{trash, tree};
 use crate::agent::git;
@@ -133,16 +133,9 @@ pub fn look_at(
     }
 }
 
-/// The path as git has it, of something that is not there: the folder that it was in may be.
-fn without_links(path: &Path) -> PathBuf {
-    let parent = path.parent().and_then(|parent| real(parent).ok());
-    parent.zip(path.file_name()).map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name))
-}
-
 /// Only git knows of it, if that.
 fn missing(repository: &Repository, path: &Path) -> Result<Option<Worktree>, String> {
-    let listed = repository.worktrees.iter().position(|entry| entry.path == path);
-    let Some(index) = listed else { return Ok(None) };
+    let Some(index) = repository.position(path) else { return Ok(None) };
     let entry = &repository.worktrees[index];
     if index == 0 {
         return Err(format!("{} is the main worktree", path.display()));
@@ -169,8 +162,7 @@ fn missing(repository: &Repository, path: &Path) -> Result<Option<Worktree>, Str
 fn present(repository: &Repository, path: &Path, around: &Surroundings) -> Result<Worktree, String> {
     let path = real(path)?;
     let told = path.display();
-    let same = |other: &Path| real(other).is_ok_and(|other| other == path);
-    let Some(index) = repository.worktrees.iter().position(|entry| same(&entry.path)) else {
+    let Some(index) = repository.position(&path) else {
         return Err(format!("{told} is no worktree of {}", repository.name().display()));
     };
     if index == 0 {

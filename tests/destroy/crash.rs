@@ -198,6 +198,27 @@ fn a_purge_that_is_killed_anywhere_is_finished_by_a_new_plan() {
     kill_everywhere(ground, &["purge"], &[OF_KILL, &more].concat(), &whole);
 }
 
+#[test]
+fn a_signal_ends_it_behind_what_it_is_doing() {
+    if !strace_is_available() {
+        return;
+    }
+    let ground = Ground::with_task();
+    let call = ["kill", "#1"];
+    let token = ground.token(&call);
+    let ran = traced(&ground, &["-o", "/dev/null", "--inject=renameat:signal=TERM:when=1"], &call, &token);
+    assert_eq!(ran.code, Some(128 + 15), "{ran:?}");
+    let said: Vec<&str> = ran.stdout.lines().collect();
+    let [removed, left] = said[..] else { panic!("{ran:?}") };
+    assert!(
+        removed.starts_with("removed: worktree ") && left.starts_with("left: branch f/P-1 of "),
+        "{ran:?}"
+    );
+    assert!(!ground.listing().keys().any(|name| name.contains("trash") || name.ends_with(".lock")));
+    ground.carry_out(&call);
+    assert_eq!(ground.branches("r"), ["main"]);
+}
+
 /// A `git` that is killed at its call of this name and number, when it is asked for `verb`.
 fn killed_git(ground: &Ground, verb: &str, (name, count): (&str, usize)) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;

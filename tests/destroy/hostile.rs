@@ -53,11 +53,10 @@ fn branch_names_are_data() {
         "all\nmain",
     ] {
         state(&ground, json!({ "branch": name, "worktreePath": null }));
-        let plan = ground.plan(KILL);
-        assert_eq!(plan["groups"][0]["items"], json!([]), "{name}: {plan}");
-        ground.carry_out(KILL);
-        assert_eq!(ground.branches("r"), all, "{name}");
+        let done = ground.carry_out(KILL);
+        assert_eq!(done["removed"], json!([]), "{name}");
     }
+    assert_eq!(ground.branches("r"), all);
     for name in ["-f", "--all", "refs/heads/all"] {
         state(&ground, json!({ "branch": name, "worktreePath": null }));
         let lines = ground.run(KILL).stdout;
@@ -163,6 +162,23 @@ fn links_in_a_worktree_are_removed_and_not_followed() {
     let before = ground.listing();
     ground.carry_out(KILL);
     assert_changed(&before, &ground.listing(), OF_KILL);
+}
+
+#[test]
+fn a_log_that_is_a_link_out_gets_no_line() {
+    let ground = Ground::with_task();
+    fs::write(ground.at("precious"), "x").unwrap();
+    fs::remove_file(ground.at("logs/r/1/agent-log.md")).unwrap();
+    symlink(ground.at("precious"), ground.at("logs/r/1/agent-log.md")).unwrap();
+    let before = ground.listing();
+    let token = ground.token(KILL);
+    let ran = ground.confirm(KILL, &token);
+    assert!(
+        ran.code == Some(0) && ran.stderr.contains("is a link that leads out of the logs root"),
+        "{ran:?}"
+    );
+    assert_changed(&before, &ground.listing(), OF_KILL);
+    assert_eq!(fs::read_to_string(ground.at("precious")).unwrap(), "x");
 }
 
 #[test]

@@ -122,6 +122,19 @@ fn several_repositories_are_cleared_each() {
 }
 
 #[test]
+fn a_worktree_that_git_lists_by_another_spelling_is_killed_as_well() {
+    let ground = Ground::with_task();
+    fs::rename(ground.at("r"), ground.at("moved")).unwrap();
+    std::os::unix::fs::symlink(ground.at("moved"), ground.at("r")).unwrap();
+    let before = ground.listing();
+    ground.carry_out(&["kill", "#1"]);
+    let allowed: Vec<String> = OF_KILL.iter().map(|path| path.replacen("r/", "moved/", 1)).collect();
+    let allowed: Vec<&str> = allowed.iter().map(String::as_str).chain(["logs/r/1/agent-log.md"]).collect();
+    assert_changed(&before, &ground.listing(), &allowed);
+    assert_eq!((ground.branches("r"), ground.at("r/.git/worktrees").exists()), (vec!["main".into()], false));
+}
+
+#[test]
 fn a_missing_worktree_is_only_forgotten() {
     let ground = Ground::with_task();
     fs::remove_dir_all(ground.at("r/.worktrees/P-1")).unwrap();

@@ -89,6 +89,21 @@ fn what_must_not_go_is_kept_whole_with_its_counter() {
 }
 
 #[test]
+fn a_task_whose_state_is_locked_is_kept() {
+    let ground = Ground::with_task();
+    let sleeper = crate::support::Sleeper::new();
+    let lock = ground.at("logs/r/1/agent-state.json.lock");
+    fs::write(&lock, sleeper.pid().to_string()).unwrap();
+    let plan = ground.plan(&["purge"]);
+    assert!(plan["token"].is_null(), "{plan}");
+    let reason = plan["kept"][0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("its state is locked: "), "{reason}");
+    drop(sleeper);
+    ground.carry_out(&["purge"]);
+    assert!(!ground.at("logs/r").exists());
+}
+
+#[test]
 fn files_that_are_nobodys_stay_with_their_folder() {
     let ground = Ground::with_task();
     fs::write(ground.at("logs/r/notes.txt"), "x").unwrap();
