@@ -27,7 +27,7 @@ struct Saved {
 
 impl Saved {
     fn new(ground: Ground) -> Saved {
-        let copy = Folder::new();
+        let copy = Folder::in_memory();
         copy_all(&ground.path(), copy.path());
         Saved { before: ground.listing(), ground, copy }
     }

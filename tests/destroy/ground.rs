@@ -21,22 +21,30 @@ pub struct Ground {
 pub type Listing = BTreeMap<String, String>;
 
 impl Ground {
-    /// The repository `r`, one commit on `main`, pushed to `remote.git`.
+    /// The repository `r`, one commit on `main`, which is on the remote `remote.git` too.
     pub fn new() -> Ground {
-        let ground = Ground { folder: Folder::new() };
+        let ground = Ground { folder: Folder::in_memory() };
         fs::create_dir(ground.at("home")).unwrap();
         let config =
             "[user]\nname = n\nemail = n@example.com\n[init]\ndefaultBranch = main\n[gc]\nauto = 0\n";
         fs::write(ground.at("home/.gitconfig"), config).unwrap();
-        ground.git(".", &["init", "-q", "--bare", "remote.git"]);
         ground.git(".", &["init", "-q", "r"]);
         fs::write(ground.at("r/a"), "a\n").unwrap();
         fs::write(ground.at("r/.gitignore"), "*.o\n").unwrap();
         ground.git("r", &["add", "."]);
         ground.git("r", &["commit", "-qm", "first"]);
+        ground.git(".", &["clone", "-q", "--bare", "r", "remote.git"]);
+        // What `git remote add` and `git fetch` would write, in less time.
         let remote = ground.text("remote.git");
-        ground.git("r", &["remote", "add", "origin", &remote]);
-        ground.git("r", &["push", "-q", "origin", "main"]);
+        let config = fs::read_to_string(ground.at("r/.git/config")).unwrap();
+        let fetch = "+refs/heads/*:refs/remotes/origin/*";
+        let config = format!("{config}[remote \"origin\"]\n\turl = {remote}\n\tfetch = {fetch}\n");
+        fs::write(ground.at("r/.git/config"), config).unwrap();
+        for folder in ["refs", "logs/refs"] {
+            fs::create_dir_all(ground.at("r/.git").join(folder).join("remotes/origin")).unwrap();
+        }
+        fs::write(ground.at("r/.git/logs/refs/remotes/origin/main"), "").unwrap();
+        fs::copy(ground.at("r/.git/refs/heads/main"), ground.at("r/.git/refs/remotes/origin/main")).unwrap();
         ground
     }
 

@@ -17,6 +17,11 @@ impl Folder {
         Folder(tempfile::tempdir().expect("a temporary folder"))
     }
 
+    /// The same in memory, where that can be, so that syncs cost nothing.
+    pub fn in_memory() -> Folder {
+        tempfile::tempdir_in("/dev/shm").map_or_else(|_| Folder::new(), Folder)
+    }
+
     pub fn path(&self) -> &Path {
         self.0.path()
     }
