@@ -77,7 +77,7 @@ impl Request {
         }
         if let Some(logs) = logs {
             add("--logs-dir");
-            add(&logs.to_string_lossy());
+            add(&std::path::absolute(logs).unwrap_or(logs.to_owned()).to_string_lossy());
         }
         if let Some(token) = token {
             add("--confirm");

@@ -136,7 +136,9 @@ fn kill_everywhere(ground: Ground, call: &[&str], allowed: &[&str], whole: &[&st
     let ground = &saved.ground;
     let calls = trace(&saved, call);
     let end = essence(&ground.listing());
-    for (name, count) in chosen(calls) {
+    let (all, calls) = (calls.len(), chosen(calls));
+    println!("{}: killed at {} of {all} calls", call[0], calls.len());
+    for (name, count) in calls {
         saved.restore();
         let token = saved.last_token(call);
         let kill = format!("--inject={name}:signal=KILL:when={count}");
@@ -274,5 +276,6 @@ fn a_git_that_is_killed_is_told_and_a_new_plan_finishes() {
             }
         }
     }
+    println!("git: killed at {killed} calls");
     assert!(killed > 2, "git removes and renames several files: {killed}");
 }
