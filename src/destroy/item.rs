@@ -155,9 +155,12 @@ impl Item {
             Item::Worktree(worktree) => {
                 format!("registration of the missing worktree {}", worktree.path.display())
             }
-            Item::RemoteBranch(branch) => {
-                format!("branch {} on the remote {}", branch.name, branch.remote)
-            }
+            Item::RemoteBranch(branch) => format!(
+                "branch {} on the remote {} of {}",
+                branch.name,
+                branch.remote,
+                branch.git_folder.display()
+            ),
             Item::Branch(branch) => format!("branch {} of {}", branch.name, branch.git_folder.display()),
             Item::LogFolder(folder) => format!("logs {}", folder.path.display()),
             Item::LogFile(file) => format!("file {}", file.path.display()),

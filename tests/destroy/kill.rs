@@ -108,16 +108,20 @@ fn the_remote_branch_goes_when_it_is_asked_for_and_never_the_recorded_upstream()
 #[test]
 fn several_repositories_are_cleared_each() {
     let ground = Ground::new();
-    ground.git(".", &["clone", "-q", &ground.text("remote.git"), "s"]);
+    ground.git(".", &["clone", "-q", "--bare", "r", "of-s.git"]);
+    ground.git(".", &["clone", "-q", &ground.text("of-s.git"), "s"]);
     for repository in ["r", "s"] {
         ground.git(repository, &["worktree", "add", "-q", "w", "-b", "x"]);
+        ground.git(repository, &["push", "-q", "origin", "x"]);
     }
     let (r, s) = (ground.text("r"), ground.text("s"));
     let pair = ["--worktree", "w", "--branch", "x"];
     ground.new_task(&[&["--project", "p", "--repo", &r], &pair[..], &["--repo", &s], &pair, &["T"]].concat());
-    let done = ground.carry_out(&["kill", "T"]);
-    assert_eq!(done["removed"].as_array().unwrap().len(), 4, "{done}");
-    assert_eq!((ground.branches("r"), ground.branches("s")), (vec!["main".into()], vec!["main".into()]));
+    let done = ground.carry_out(&["kill", "T", "--remote"]);
+    assert_eq!(done["removed"].as_array().unwrap().len(), 6, "{done}");
+    for repository in ["r", "s", "remote.git", "of-s.git"] {
+        assert_eq!(ground.branches(repository), ["main"], "{repository}");
+    }
     assert!(!ground.at("r/w").exists() && !ground.at("s/w").exists());
 }
 
