@@ -71,6 +71,11 @@ impl Repository {
         &self.worktrees[0].path
     }
 
+    /// Whether the object with this id is in it.
+    pub fn has(&self, oid: &str) -> bool {
+        git::ask(&self.common, ["cat-file", "-e", oid]).is_ok()
+    }
+
     /// Where in the list the worktree at `path` is, there or not; `path` has no links in it.
     pub fn position(&self, path: &Path) -> Option<usize> {
         self.worktrees.iter().position(|entry| {

@@ -111,6 +111,10 @@ pub struct RemoteBranch {
     pub name: String,
     /// The commit that it stands for.
     pub oid: String,
+    /// Whether that commit is in this repository too; else nobody here knows what goes with it.
+    pub is_fetched: bool,
+    /// Commits that nothing else leads to.
+    pub lost: Commits,
 }
 
 /// A branch.
@@ -195,14 +199,21 @@ impl Item {
                     &worktree.ignored,
                 ));
                 lines.extend(lost_names("repository in it", "repositories in it", &worktree.repositories));
-                lines.extend(lost_commits(&worktree.lost));
+                lines.extend(lost_commits("unpushed ", &worktree.lost));
                 lines
             }
             Item::Worktree(_) | Item::ProjectFolder(_) => vec![first],
-            Item::RemoteBranch(branch) => vec![format!("{first} (at {})", short(&branch.oid))],
+            Item::RemoteBranch(branch) => {
+                let mut lines = vec![format!("{first} (at {})", short(&branch.oid))];
+                if !branch.is_fetched {
+                    lines.push("  commits would be lost that were never fetched from there".into());
+                }
+                lines.extend(lost_commits("", &branch.lost));
+                lines
+            }
             Item::Branch(branch) => {
                 let mut lines = vec![format!("{first} (at {})", short(&branch.oid))];
-                lines.extend(lost_commits(&branch.lost));
+                lines.extend(lost_commits("unpushed ", &branch.lost));
                 lines
             }
             Item::LogFile(file) | Item::Counter(file) | Item::Lock(file) => {
@@ -223,11 +234,11 @@ fn lost_names(one: &str, several: &str, names: &Names) -> Option<String> {
     (names.count > 0).then(|| format!("  {at_least}{} {what} would be lost: {list}", names.count))
 }
 
-fn lost_commits(commits: &Commits) -> Option<String> {
-    let what = if commits.count == 1 { "unpushed commit" } else { "unpushed commits" };
+fn lost_commits(which: &str, commits: &Commits) -> Option<String> {
+    let what = if commits.count == 1 { "commit" } else { "commits" };
     let more = if commits.count > commits.named.len() as u64 { ", …" } else { "" };
     let list = commits.named.join(", ");
-    (commits.count > 0).then(|| format!("  {} {what} would be lost: {list}{more}", commits.count))
+    (commits.count > 0).then(|| format!("  {} {which}{what} would be lost: {list}{more}", commits.count))
 }
 
 fn amount(files: u64, size: u64) -> String {

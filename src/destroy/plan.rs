@@ -138,6 +138,9 @@ impl Plan {
         for item in self.groups.iter_mut().flat_map(|group| &mut group.items) {
             match item {
                 Item::Branch(branch) => branch.lost = lost(&all, &branch.git_folder, &branch.oid)?,
+                Item::RemoteBranch(branch) if branch.is_fetched => {
+                    branch.lost = lost(&all, &branch.git_folder, &branch.oid)?;
+                }
                 Item::Worktree(worktree) if worktree.branch.is_none() => {
                     let head = worktree.head.iter().find(|head| head.bytes().any(|digit| digit != b'0'));
                     if let Some(head) = head {

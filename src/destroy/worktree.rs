@@ -267,8 +267,14 @@ fn look_at_branch(
                 .remote_branch(&remote, name)
                 .map_err(|why| format!("the remote {remote} does not tell whether it has {name}: {why}"))?
         {
-            let git_folder = repository.common.clone();
-            items.push(Item::RemoteBranch(RemoteBranch { git_folder, remote, name: name.to_owned(), oid }));
+            items.push(Item::RemoteBranch(RemoteBranch {
+                git_folder: repository.common.clone(),
+                remote,
+                name: name.to_owned(),
+                is_fetched: repository.has(&oid),
+                oid,
+                lost: Commits::default(),
+            }));
         }
     }
     if let Some(reference) = local {

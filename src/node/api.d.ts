@@ -1115,10 +1115,22 @@ export interface DestructionGroup {
 export type DestructionItem =
   | DestroyedWorktree
   | { kind: 'branch'; gitFolder: string; name: string; oid: string; lost: LostCommits }
-  | { kind: 'remote-branch'; gitFolder: string; remote: string; name: string; oid: string }
+  | DestroyedRemoteBranch
   | { kind: 'trash' | 'log-folder'; path: string; size: number; files: number; names: string[]; fingerprint: string }
   | { kind: 'log-file' | 'counter' | 'lock'; path: string; size: number; fingerprint: string }
   | { kind: 'project-folder'; path: string }
+
+/** A branch on a remote that goes. */
+export interface DestroyedRemoteBranch {
+  kind: 'remote-branch'
+  gitFolder: string
+  remote: string
+  name: string
+  oid: string
+  /** `false` when its commits are not in this repository, so that nobody here knows what goes with it. */
+  isFetched: boolean
+  lost: LostCommits
+}
 
 /** A worktree that goes. */
 export interface DestroyedWorktree {

@@ -34,6 +34,7 @@ fn a_plan_shows_what_would_be_lost_and_writes_nothing_but_itself() {
     assert_eq!(tree["ignored"]["names"], json!(["x.o"]));
     assert_eq!(tree["repositories"]["names"], json!(["clone"]));
     assert_eq!((&remote["remote"], &remote["name"]), (&json!("origin"), &json!("f/P-1")));
+    assert_eq!((&remote["isFetched"], &remote["lost"]["count"]), (&json!(true), &json!(0)), "it is on main");
     assert_eq!((&branch["name"], &branch["oid"]), (&json!("f/P-1"), &json!(tip)));
     assert_eq!(branch["lost"]["count"], 3 - 1, "the first one is on main");
     let named = branch["lost"]["named"][1].as_str().unwrap();
@@ -95,6 +96,11 @@ fn the_remote_branch_goes_when_it_is_asked_for_and_never_the_recorded_upstream()
     ground.git("r", &["push", "-q", "origin", "f/P-1"]);
     // As `git switch -c f/P-1 origin/main` leaves it.
     ground.git("r", &["branch", "-q", "--set-upstream-to=origin/main", "f/P-1"]);
+    // Somebody else has pushed to it since.
+    let pushed = ground.git("remote.git", &["commit-tree", "-p", "f/P-1", "-m", "of others", "HEAD^{tree}"]);
+    ground.git("remote.git", &["update-ref", "refs/heads/f/P-1", &pushed]);
+    let shown = ground.run(&["kill", "#1", "--remote"]).stdout;
+    assert!(shown.contains("    commits would be lost that were never fetched from there\n"), "{shown}");
     let before = ground.listing();
     ground.carry_out(&["kill", "#1", "--remote"]);
     assert_changed(&before, &ground.listing(), &[OF_KILL, OF_KILL_REMOTE].concat());
