@@ -4,10 +4,10 @@
 
 mod attempt;
 mod check_result;
-mod completions;
-mod doctor;
 mod clear_logs;
+mod completions;
 mod confirm;
+mod doctor;
 mod edit;
 mod files;
 mod finalize;
@@ -18,8 +18,8 @@ mod handoff;
 mod init;
 mod input;
 mod install;
-mod list;
 mod kill;
+mod list;
 mod output;
 mod phase;
 mod plan;

@@ -354,7 +354,7 @@ impl Survey<'_> {
         // Whoever holds the lock would write into a folder that is on its way out.
         let place = Place::find(&own.task.state, Missing::Fail).map_err(|error| error.to_string())?;
         if let Some(holder) =
-            lock::look(&place).map_err(|error| error.to_string())?.filter(|holder| holder.alive)
+            lock::holder_of(&place).map_err(|error| error.to_string())?.filter(|holder| holder.alive)
         {
             return Err(format!("its state is locked: {holder}"));
         }
