@@ -22,6 +22,9 @@ _pipestate() {
             pipestate,check-result)
                 cmd="pipestate__subcmd__check__subcmd__result"
                 ;;
+            pipestate,clear-logs)
+                cmd="pipestate__subcmd__clear__subcmd__logs"
+                ;;
             pipestate,completions)
                 cmd="pipestate__subcmd__completions"
                 ;;
@@ -52,11 +55,17 @@ _pipestate() {
             pipestate,install)
                 cmd="pipestate__subcmd__install"
                 ;;
+            pipestate,kill)
+                cmd="pipestate__subcmd__kill"
+                ;;
             pipestate,list)
                 cmd="pipestate__subcmd__list"
                 ;;
             pipestate,phase)
                 cmd="pipestate__subcmd__phase"
+                ;;
+            pipestate,purge)
+                cmd="pipestate__subcmd__purge"
                 ;;
             pipestate,recover)
                 cmd="pipestate__subcmd__recover"
@@ -104,7 +113,7 @@ _pipestate() {
 
     case "${cmd}" in
         pipestate)
-            opts="-h -V --help --version write validate get unlock init phase recover status resume finalize task halt attempt handoff files check-result guard list doctor report completions install"
+            opts="-h -V --help --version write validate get unlock init phase recover status resume finalize task halt attempt handoff files check-result guard list doctor report completions install kill clear-logs purge"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -150,6 +159,36 @@ _pipestate() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pipestate__subcmd__clear__subcmd__logs)
+            opts="-h --project --include-active --confirm --logs-dir --lock-timeout --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --project)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --confirm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --logs-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --lock-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -421,6 +460,36 @@ _pipestate() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        pipestate__subcmd__kill)
+            opts="-h --project --remote --confirm --logs-dir --lock-timeout --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --project)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --confirm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --logs-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --lock-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         pipestate__subcmd__list)
             opts="-h --home --no-user --logs-dir --stale-after --now --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -483,6 +552,36 @@ _pipestate() {
                     return 0
                     ;;
                 --max-phase)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --lock-timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        pipestate__subcmd__purge)
+            opts="-h --project --remote --include-active --confirm --logs-dir --lock-timeout --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --project)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --confirm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --logs-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

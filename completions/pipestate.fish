@@ -48,6 +48,9 @@ complete -c pipestate -n "__fish_pipestate_needs_command" -f -a "doctor" -d 'Exp
 complete -c pipestate -n "__fish_pipestate_needs_command" -f -a "report" -d 'Make one self-contained page of a run: phases in time, retries, halts, handoffs, outputs, findings'
 complete -c pipestate -n "__fish_pipestate_needs_command" -f -a "completions" -d 'Print what completes this program\'s arguments in a shell'
 complete -c pipestate -n "__fish_pipestate_needs_command" -f -a "install" -d 'Put write-state.mjs and validate-state.mjs into a folder of scripts, in place of those that are there'
+complete -c pipestate -n "__fish_pipestate_needs_command" -f -a "kill" -d 'Remove a task\'s worktree and branch, its logs stay: shows what would go, and a token that lets it go'
+complete -c pipestate -n "__fish_pipestate_needs_command" -f -a "clear-logs" -d 'Delete every agent-log.md and agent-state.json, counters stay: shows what would go, and a token'
+complete -c pipestate -n "__fish_pipestate_needs_command" -f -a "purge" -d 'Remove worktrees, branches, logs and counters: shows what would go, and the first of two tokens'
 complete -c pipestate -n "__fish_pipestate_using_subcommand write" -l if-match -d 'Write only if the file has this revision (`none`: if there is no file); else exit 4' -r
 complete -c pipestate -n "__fish_pipestate_using_subcommand write" -l lock-timeout -d 'Milliseconds to wait for the lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]' -r
 complete -c pipestate -n "__fish_pipestate_using_subcommand write" -l replace -d 'Store the document as a whole, also over a file that does not parse'
@@ -208,3 +211,25 @@ complete -c pipestate -n "__fish_pipestate_using_subcommand install" -l addon -d
 complete -c pipestate -n "__fish_pipestate_using_subcommand install" -l uninstall -d 'Put back what was there before'
 complete -c pipestate -n "__fish_pipestate_using_subcommand install" -l json -d 'Print the result as one JSON object'
 complete -c pipestate -n "__fish_pipestate_using_subcommand install" -s h -l help -d 'Print help'
+complete -c pipestate -n "__fish_pipestate_using_subcommand kill" -l project -d 'Only among the tasks of this project' -r
+complete -c pipestate -n "__fish_pipestate_using_subcommand kill" -l confirm -d 'Run the plan that this token was printed with, once' -r
+complete -c pipestate -n "__fish_pipestate_using_subcommand kill" -l logs-dir -d 'The root of all logs [default: $PIPESTATE_LOGS_DIR or ~/.claude/logs/multi-agent]' -r -F
+complete -c pipestate -n "__fish_pipestate_using_subcommand kill" -l lock-timeout -d 'Milliseconds to wait for a lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]' -r
+complete -c pipestate -n "__fish_pipestate_using_subcommand kill" -l remote -d 'Delete the branch on its remote as well'
+complete -c pipestate -n "__fish_pipestate_using_subcommand kill" -l json -d 'Print the plan or the result as one JSON object'
+complete -c pipestate -n "__fish_pipestate_using_subcommand kill" -s h -l help -d 'Print help'
+complete -c pipestate -n "__fish_pipestate_using_subcommand clear-logs" -l project -d 'Only those of this project [default: of all projects]' -r
+complete -c pipestate -n "__fish_pipestate_using_subcommand clear-logs" -l confirm -d 'Run the plan that this token was printed with, once' -r
+complete -c pipestate -n "__fish_pipestate_using_subcommand clear-logs" -l logs-dir -d 'The root of all logs [default: $PIPESTATE_LOGS_DIR or ~/.claude/logs/multi-agent]' -r -F
+complete -c pipestate -n "__fish_pipestate_using_subcommand clear-logs" -l lock-timeout -d 'Milliseconds to wait for a lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]' -r
+complete -c pipestate -n "__fish_pipestate_using_subcommand clear-logs" -l include-active -d 'Those of runs that are at work, too'
+complete -c pipestate -n "__fish_pipestate_using_subcommand clear-logs" -l json -d 'Print the plan or the result as one JSON object'
+complete -c pipestate -n "__fish_pipestate_using_subcommand clear-logs" -s h -l help -d 'Print help'
+complete -c pipestate -n "__fish_pipestate_using_subcommand purge" -l project -d 'Only those of this project [default: of all projects]' -r
+complete -c pipestate -n "__fish_pipestate_using_subcommand purge" -l confirm -d 'Run the plan that this token was printed with, once' -r
+complete -c pipestate -n "__fish_pipestate_using_subcommand purge" -l logs-dir -d 'The root of all logs [default: $PIPESTATE_LOGS_DIR or ~/.claude/logs/multi-agent]' -r -F
+complete -c pipestate -n "__fish_pipestate_using_subcommand purge" -l lock-timeout -d 'Milliseconds to wait for a lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]' -r
+complete -c pipestate -n "__fish_pipestate_using_subcommand purge" -l remote -d 'Delete the branches on their remotes as well'
+complete -c pipestate -n "__fish_pipestate_using_subcommand purge" -l include-active -d 'Those of runs that are at work, too'
+complete -c pipestate -n "__fish_pipestate_using_subcommand purge" -l json -d 'Print the plan or the result as one JSON object'
+complete -c pipestate -n "__fish_pipestate_using_subcommand purge" -s h -l help -d 'Print help'
