@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -226,6 +226,12 @@ impl Folder {
     }
 }
 
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
 /// Creates the folder `path`, whose parent exists; that it exists already is no failure.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     match retry_on_intr(|| rustix::fs::mkdir(path, to_mode(0o777))) {
@@ -352,12 +358,20 @@ fn refuse_beyond_limit(size: u64) -> io::Result<()> {
 
 /// Reads up to `most` bytes from the start of `file`.
 pub fn read_at_start(file: &File, most: usize) -> io::Result<Vec<u8>> {
+    read_at_start_until(file, most, most)
+}
+
+/// The same, but a read that ends short of `most` at `enough` bytes or behind them is taken for the end of the file.
+pub fn read_at_start_until(file: &File, most: usize, enough: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; most];
     let mut length = 0;
-    while length < most {
+    loop {
         match retry_on_intr(|| rustix::io::pread(file, &mut bytes[length..], length as u64))? {
             0 => break,
             read => length += read,
+        }
+        if length >= enough {
+            break;
         }
     }
     bytes.truncate(length);

@@ -25,6 +25,9 @@
 //! change the inode by looking at it, which is why 3 opens it for reading: closing a descriptor for writing is an
 //! event, and a crowd of waiters would keep each other awake.
 //!
+//! In which order they get it is [`turn`]'s: a mark on the folder that the kernel keeps, and sleeps of different length. Nothing
+//! in the steps depends on it: what is on disk, and what each may do there, is the same with and without.
+//!
 //! # Holding and releasing it
 //!
 //! 8. [`Lock::is_ours`] just before the rename that commits: L names our inode and our lines stand in it.
@@ -76,6 +79,7 @@ mod acquiring;
 mod content;
 mod holder;
 mod process;
+mod turn;
 mod unlock;
 mod watch;
 
@@ -88,6 +92,8 @@ pub use acquiring::{Acquiring, Attempt, Busy};
 pub use holder::{Holder, START_MARGIN, UNREADABLE_GRACE};
 pub use unlock::{Unlocked, unlock};
 pub use watch::{Watch, WatchId};
+
+use turn::Mark;
 
 use crate::disk::{self, FileId};
 use crate::error::Error;
@@ -211,9 +217,14 @@ pub fn wait_for<T>(
     mut attempt: impl FnMut() -> Result<Attempt<T>, Error>,
 ) -> Result<T, Error> {
     let mut waiting = Waiting { since: Instant::now(), watch: None, armed: None };
+    turn::give_way(place, timeout);
     loop {
+        let since = Instant::now();
         let busy = match attempt()? {
-            Attempt::Done(done) => return Ok(done),
+            Attempt::Done(done) => {
+                turn::had(place, since);
+                return Ok(done);
+            }
             Attempt::Busy(busy) => busy,
         };
         if let Some(error) = interrupted() {
@@ -236,10 +247,18 @@ pub fn wait_for<T>(
 const CROWD: Duration = Duration::from_millis(10);
 /// A nap, in microseconds; random, so that a crowd does not wake in step.
 const NAP: std::ops::Range<u64> = 100..800;
+/// That of the one whose turn it is: the lock is to lie idle for as short as can be.
+const SHORT_NAP: std::ops::Range<u64> = 20..60;
+/// That of those behind: they are there in case that the first one sleeps on.
+const LONG_NAP: std::ops::Range<u64> = 500..1500;
 
 /// How long to nap before the next attempt, by how long the wait has been going on; `None` when it is time to watch.
 pub fn nap(waited: Duration) -> Option<Duration> {
-    (waited < CROWD).then(|| Duration::from_micros(fastrand::u64(NAP)))
+    (waited < CROWD).then(|| random(NAP))
+}
+
+fn random(microseconds: std::ops::Range<u64>) -> Duration {
+    Duration::from_micros(fastrand::u64(microseconds))
 }
 
 /// How long to let others go first when the lock came free: the longer somebody has waited, the shorter. A release wakes
@@ -262,7 +281,13 @@ struct Waiting {
 
 impl Waiting {
     fn pause(&mut self, place: &Place, limit: Duration) {
+        // Not there while an attempt is made: who then has the lock waits no more.
+        let mark = Mark::set(place, self.since);
         if let Some(nap) = nap(self.since.elapsed()) {
+            let nap = match mark.is_first() {
+                None => nap,
+                Some(is_first) => random(if is_first { SHORT_NAP } else { LONG_NAP }),
+            };
             return std::thread::sleep(nap.min(limit));
         }
         let watch = self.watch.get_or_insert_with(Watch::default);
@@ -274,7 +299,9 @@ impl Waiting {
         }
         if !watch.sleep(limit).is_empty() {
             self.armed = None; // the name may stand for another file by now
-            std::thread::sleep(courtesy(self.since.elapsed()).min(limit));
+            if mark.is_first() != Some(true) {
+                std::thread::sleep(courtesy(self.since.elapsed()).min(limit));
+            }
         }
     }
 }
