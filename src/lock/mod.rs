@@ -85,6 +85,7 @@ mod watch;
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -238,26 +239,31 @@ pub fn wait_for<T>(
                 waited,
             });
         };
-        waiting.pause(place, busy.poll.min(left));
+        waiting.pause(place, &busy, left);
     }
 }
 
-/// For this long a waiter expects the lock to come free any moment, as it does in a crowd of short writes, and just
-/// naps: waking everybody at every release would cost more than the writes themselves.
+/// A lock that has changed hands within this time is expected to come free any moment, as it does in a crowd of short writes:
+/// those who wait nap, because to wake everybody at every release would cost more than the writes themselves.
 const CROWD: Duration = Duration::from_millis(10);
-/// A nap, in microseconds; random, so that a crowd does not wake in step.
-const NAP: std::ops::Range<u64> = 100..800;
+/// A nap, in microseconds, where nobody can see whose turn it is; random, so that a crowd does not wake in step.
+const NAP: Range<u64> = 100..800;
 /// That of the one whose turn it is: the lock is to lie idle for as short as can be.
-const SHORT_NAP: std::ops::Range<u64> = 20..60;
+const SHORT_NAP: Range<u64> = 20..60;
 /// That of those behind: they are there in case that the first one sleeps on.
-const LONG_NAP: std::ops::Range<u64> = 500..1500;
+const LONG_NAP: Range<u64> = 400..1200;
+/// For this long the first one is waited for, in microseconds, when the lock is seen to be free.
+const GRACE: Range<u64> = 200..400;
+/// So often those behind attempt it all the same: a dead holder is only found by trying.
+const OUT_OF_TURN: Duration = Duration::from_millis(5);
 
-/// How long to nap before the next attempt, by how long the wait has been going on; `None` when it is time to watch.
-pub fn nap(waited: Duration) -> Option<Duration> {
-    (waited < CROWD).then(|| random(NAP))
+/// How long to nap before the next attempt at a lock that is `age` old, in a wait that has been going on for `waited`; `None`
+/// when it is time to watch.
+pub fn nap(waited: Duration, age: Option<Duration>) -> Option<Duration> {
+    (age.unwrap_or(waited) < CROWD).then(|| random(NAP))
 }
 
-fn random(microseconds: std::ops::Range<u64>) -> Duration {
+fn random(microseconds: Range<u64>) -> Duration {
     Duration::from_micros(fastrand::u64(microseconds))
 }
 
@@ -272,6 +278,30 @@ pub fn courtesy(waited: Duration) -> Duration {
     Duration::from_secs_f64(fastrand::f64() * LONGEST * HALF / (HALF + waited.as_secs_f64()))
 }
 
+/// Whether nobody has the lock of `place`.
+fn is_free(place: &Place) -> bool {
+    place.folder.facts(&place.lock_name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Sleeps until whoever has left `mark` is to look at the lock of `place`, `limit` at most.
+fn take_turn(mark: &Mark, nap: Duration, place: &Place, limit: Duration) {
+    match mark.is_first() {
+        None => return std::thread::sleep(nap.min(limit)),
+        Some(true) => return std::thread::sleep(random(SHORT_NAP).min(limit)),
+        Some(false) => {}
+    }
+    let since = Instant::now();
+    while let Some(left) = limit.min(OUT_OF_TURN).checked_sub(since.elapsed()) {
+        std::thread::sleep(random(LONG_NAP).min(left));
+        if mark.is_first() == Some(true) {
+            return;
+        }
+        if is_free(place) {
+            return std::thread::sleep(random(GRACE).min(left));
+        }
+    }
+}
+
 /// The sleeps between two attempts.
 struct Waiting {
     since: Instant,
@@ -280,21 +310,21 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn pause(&mut self, place: &Place, limit: Duration) {
+    /// Sleeps until the next attempt.
+    fn pause(&mut self, place: &Place, busy: &Busy, left: Duration) {
         // Not there while an attempt is made: who then has the lock waits no more.
         let mark = Mark::set(place, self.since);
-        if let Some(nap) = nap(self.since.elapsed()) {
-            let nap = match mark.is_first() {
-                None => nap,
-                Some(is_first) => random(if is_first { SHORT_NAP } else { LONG_NAP }),
-            };
-            return std::thread::sleep(nap.min(limit));
+        let limit = busy.poll.min(left);
+        if let Some(nap) = nap(self.since.elapsed(), busy.holder.age) {
+            return take_turn(&mark, nap, place, limit);
         }
         let watch = self.watch.get_or_insert_with(Watch::default);
         if self.armed.is_none() {
-            self.armed = watch.add(&place.folder, &place.lock_name);
-            if self.armed.is_some() {
-                return; // the lock may have changed before the watch was there: look again first
+            match watch.add(&place.folder, &place.lock_name) {
+                // The lock may have changed before the watch was there: look again first.
+                Ok(id) => return self.armed = Some(id),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+                Err(_) => {}
             }
         }
         if !watch.sleep(limit).is_empty() {

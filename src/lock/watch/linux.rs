@@ -2,6 +2,7 @@
 //! IN_CLOSE_WRITE, and both serve foreign holders too.
 
 use std::ffi::OsStr;
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -35,15 +36,16 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Watches the file that `name` stands for now, until it is gone or [`Watch::remove`] is called. `None` when it
-    /// cannot be watched.
-    pub fn add(&self, folder: &Folder, name: &OsStr) -> Option<WatchId> {
+    /// Watches the file that `name` stands for now, until it is gone or [`Watch::remove`] is called. An error
+    /// when it cannot be watched, `NotFound` when there is none.
+    pub fn add(&self, folder: &Folder, name: &OsStr) -> io::Result<WatchId> {
         let events = inotify::WatchFlags::ATTRIB
             | inotify::WatchFlags::CLOSE_WRITE
             | inotify::WatchFlags::MOVE_SELF
             | inotify::WatchFlags::DELETE_SELF
             | inotify::WatchFlags::DONT_FOLLOW;
-        inotify::add_watch(self.inotify.as_ref()?, folder.indirect_path(name), events).ok().map(WatchId)
+        let inotify = self.inotify.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(WatchId(inotify::add_watch(inotify, folder.indirect_path(name), events)?))
     }
 
     /// Stops watching one file.
