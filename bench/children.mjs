@@ -1,8 +1,10 @@
 // Starting what is measured, each in a process of its own.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import fs from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { patch } from './states.mjs';
 
 export const here = import.meta.dirname;
 export const root = path.dirname(here);
@@ -29,6 +31,13 @@ export function floor(...args) {
 /** Starts `command` `count` times, one after another, from a small process: `{ ms: [...], mostKiB }`. */
 export function starts(count, stdin, ...command) {
   return floor('time', count, stdin, ...command);
+}
+
+/** Writes patches for `count` starts, each of which changes something, and returns their name with `{}` for the number. */
+export function patches(folder, round, count) {
+  const name = (number) => path.join(folder, `patch-${number}.json`);
+  for (let number = 0; number < count; number++) fs.writeFileSync(name(number), JSON.stringify(patch(round * count + number)));
+  return name('{}');
 }
 
 /**

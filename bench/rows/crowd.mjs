@@ -22,7 +22,8 @@ export async function run({ folders, short }) {
     const longest = {};
     let run = 0;
     const writes = (writer, processes, count) => async () => {
-      const file = path.join(folder, `crowd-${run++}.json`);
+      const file = path.join(folder, `crowd-${run++}`, 'agent-state.json');
+      fs.mkdirSync(path.dirname(file));
       fs.writeFileSync(file, stateText(4096));
       const times = await crowd(writer, file, processes, count);
       const state = stored(writer, file);
@@ -35,7 +36,7 @@ export async function run({ folders, short }) {
       const seconds = (Math.max(...all.map(([, ended]) => ended)) - Math.min(...all.map(([began]) => began))) / 1e3;
       return (processes * count) / seconds;
     };
-    const all = await pair(short ? 3 : 9, {
+    const all = await pair(short ? 3 : 7, {
       [PIPESTATE]: writes(PIPESTATE, PROCESSES, WRITES),
       'pipestate, one process': writes(PIPESTATE, 1, PROCESSES * WRITES),
       [SQLITE]: writes(SQLITE, PROCESSES, WRITES),

@@ -8,7 +8,7 @@ import { pair, summary } from '../pairs.mjs';
 export const title = "require('pipestate') (ms), sizes (MB)";
 
 export async function run({ short }) {
-  const all = await pair(short ? 15 : 60, { 'require, fresh process': () => block('require') });
+  const all = await pair(short ? 15 : 41, { 'require, fresh process': () => block('require') });
   const addon = fs.readdirSync(root).find((name) => name.startsWith('pipestate.') && name.endsWith('.node'));
   const megabytes = (file) => fs.statSync(file).size / 1e6;
   return {

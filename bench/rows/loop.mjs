@@ -16,7 +16,8 @@ export async function run({ folders, short }) {
   const checks = [];
   for (const [where, folder] of Object.entries(folders)) {
     const state = (name) => {
-      const file = path.join(folder, `loop-${name.replaceAll(/\W+/g, '-')}.json`);
+      const file = path.join(folder, `loop-${name.replaceAll(/\W+/g, '-')}`, 'agent-state.json');
+      fs.mkdirSync(path.dirname(file), { recursive: true });
       fs.writeFileSync(file, stateText(4096));
       return file;
     };
@@ -28,8 +29,8 @@ export async function run({ folders, short }) {
       const file = state(`floor${flags.join('')}`);
       return () => floor('loop', ...flags, count, file);
     };
-    const count = short ? 300 : 1000;
-    const fast = await pair(short ? 7 : 15, {
+    const count = short ? 300 : 500;
+    const fast = await pair(short ? 5 : 9, {
       'pipestate, fast': writer('pipestate, fast', count),
       floor: bottom(count),
       'barer floor': bottom(count, '--bare'),
@@ -39,7 +40,7 @@ export async function run({ folders, short }) {
       'atomically (no lock), no fsync': writer('atomically (no lock), no fsync', count),
       'steno (no lock, no fsync)': writer('steno (no lock, no fsync)', count),
     });
-    const synced = await pair(short ? 5 : 11, {
+    const synced = await pair(short ? 5 : 9, {
       'pipestate, durable': writer('pipestate, durable', 200),
       'floor, synced': bottom(200, '--sync'),
       'barer floor, synced': bottom(200, '--sync', '--bare'),

@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { atLeast, atMost } from '../checks.mjs';
-import { floorProgram, here, program, starts } from '../children.mjs';
+import { floorProgram, here, patches, program, starts } from '../children.mjs';
 import { median, pair, ratio } from '../pairs.mjs';
-import { patch, stateText } from '../states.mjs';
+import { stateText } from '../states.mjs';
 
 export const title = 'one write by the native program, 4 kB, --no-fsync (ms)';
 
@@ -12,21 +12,21 @@ export async function run({ folders, short, hasJq }) {
   const measured = {};
   const checks = [];
   for (const [where, folder] of Object.entries(folders)) {
-    const stdin = path.join(folder, 'patch.json');
     const state = (name) => {
-      const file = path.join(folder, `${name}.json`);
+      const file = path.join(folder, name, 'agent-state.json');
+      fs.mkdirSync(path.dirname(file));
       fs.writeFileSync(file, stateText(4096));
       return file;
     };
     const block = (count, name, ...command) => {
       const file = state(name);
       return (round) => {
-        fs.writeFileSync(stdin, JSON.stringify(patch(round)));
+        const stdin = patches(folder, round, count);
         return median(starts(count, stdin, ...command.map((word) => word.replaceAll('FILE', file))).ms);
       };
     };
     const shell = `jq -s '.[0] * .[1]' FILE - > FILE.tmp && mv FILE.tmp FILE`;
-    const all = await pair(short ? 5 : 15, {
+    const all = await pair(short ? 5 : 11, {
       pipestate: block(20, 'program', program, 'write', '--no-fsync', 'FILE'),
       floor: block(20, 'floor', floorProgram, 'write', 'FILE'),
       'barer floor': block(20, 'bare', floorProgram, 'write', '--bare', 'FILE'),

@@ -2,24 +2,24 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { atMost } from '../checks.mjs';
-import { here, root, starts } from '../children.mjs';
+import { here, patches, root, starts } from '../children.mjs';
 import { median, pair, ratio, summary } from '../pairs.mjs';
-import { patch, stateText } from '../states.mjs';
+import { stateText } from '../states.mjs';
 
 export const title = 'node write-state.mjs, 4 kB (ms)';
 
 export async function run({ folders, short }) {
   const [where, folder] = Object.entries(folders)[0];
-  const stdin = path.join(folder, 'shim-patch.json');
   const block = (name, ...command) => {
-    const file = path.join(folder, `shim-${name}.json`);
+    const file = path.join(folder, `shim-${name}`, 'agent-state.json');
+    fs.mkdirSync(path.dirname(file));
     fs.writeFileSync(file, stateText(4096));
     return (round) => {
-      fs.writeFileSync(stdin, JSON.stringify(patch(round)));
+      const stdin = patches(folder, round, 3);
       return median(starts(3, stdin, process.execPath, ...command.map((word) => word.replaceAll('FILE', file))).ms);
     };
   };
-  const all = await pair(short ? 7 : 25, {
+  const all = await pair(short ? 7 : 15, {
     'write-state.mjs': block('shim', path.join(root, 'write-state.mjs'), '--no-fsync', 'FILE'),
     'plain script': block('plain', path.join(here, 'plain-writer.mjs'), 'FILE'),
     'node -e 0': block('nothing', '-e', '0'),

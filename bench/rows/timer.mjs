@@ -12,7 +12,7 @@ export async function run({ folders, short }) {
   const file = path.join(Object.values(folders)[0], 'timer.json');
   fs.writeFileSync(file, stateText(10e6));
   let took = 1000;
-  const all = await pair(short ? 3 : 9, {
+  const all = await pair(short ? 3 : 7, {
     pipestate: () => {
       const written = block('timer', 'pipestate', file, 50, 0);
       took = written.took;

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Starts `command` `count` times with the file `stdin` for input; prints, as JSON, the milliseconds that each took and
-/// the most memory, in KiB, that any of them had.
+/// Starts `command` `count` times with the file `stdin` for input, `{}` in its name being the number of the start; prints,
+/// as JSON, the milliseconds that each took and the most memory, in KiB, that any of them had.
 pub fn time(count: usize, stdin: &str, command: &[&str]) {
     let mut took = Vec::with_capacity(count);
-    for _ in 0..count {
-        let stdin = File::open(stdin).expect("the input");
+    for number in 0..count {
+        let stdin = File::open(stdin.replace("{}", &number.to_string())).expect("the input");
         let since = Instant::now();
         let mut child = Command::new(command[0])
             .args(&command[1..])

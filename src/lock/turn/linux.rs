@@ -75,3 +75,40 @@ fn lock(place: &Place, command: i32, kind: i32, byte: i64, length: i64) -> Optio
     let result = unsafe { libc::fcntl(place.folder.as_fd().as_raw_fd(), command, &mut lock) };
     (result == 0).then_some(lock.l_type)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Missing;
+
+    /// Another's view of the state file `name`: a folder of its own, as another process has it.
+    fn place(folder: &tempfile::TempDir, name: &str) -> Place {
+        Place::find(&folder.path().join(name), Missing::Fail).unwrap()
+    }
+
+    #[test]
+    fn who_has_waited_longest_is_first_until_they_are_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = [place(&folder, "a.json"), place(&folder, "a.json"), place(&folder, "a.json")];
+        assert!(!is_anybody_waiting(&places[0]));
+        let young = Mark::set(&places[0], Duration::from_millis(1));
+        assert!(!is_anybody_waiting(&places[0]), "nobody waits for themselves");
+        assert_eq!(young.is_first(), Some(true));
+        let old = Mark::set(&places[1], Duration::from_millis(5));
+        assert!(is_anybody_waiting(&places[2]));
+        assert_eq!((young.is_first(), old.is_first()), (Some(false), Some(true)));
+        drop(old);
+        assert_eq!(young.is_first(), Some(true));
+        drop(young);
+        assert!(!is_anybody_waiting(&places[2]));
+    }
+
+    #[test]
+    fn other_locks_of_the_folder_have_turns_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (place(&folder, "a.json"), place(&folder, "b.json"));
+        let _mark = Mark::set(&one, Duration::from_secs(1));
+        assert!(!is_anybody_waiting(&other));
+        assert_eq!(Mark::set(&other, Duration::ZERO).is_first(), Some(true));
+    }
+}

@@ -8,6 +8,9 @@
 //! - the first of those who wait looks often, the others seldom;
 //! - who has written for [`LONG_ENOUGH`] without a break sleeps once, for [`PAUSE`], before the next attempt, if anybody waits.
 //!
+//! So of sixteen that write one file in loops each gets its turn within a few rounds of the others, and a handover takes little
+//! of the time that is spent writing; both are measured by `npm run bench`.
+//!
 //! It is courtesy and nothing else. No mark gives or takes a right: attempts are made all the same, by each in its own time, so
 //! one who waits and is stopped keeps nobody from the lock, and a mark that is missing, wrong or somebody else's costs time.
 
