@@ -92,3 +92,21 @@ impl Watch {
         changed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A waiter whose lock came free just before it was to be watched took that for a system without watches, and slept for a
+    /// tenth of a second beside a free lock.
+    #[test]
+    fn a_lock_that_has_come_free_is_told_from_one_that_cannot_be_watched() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = Folder::open_path(temporary.path()).unwrap();
+        let watch = Watch::default();
+        let add = || watch.add(&folder, OsStr::new("state.json.lock"));
+        assert_eq!(add().unwrap_err().kind(), io::ErrorKind::NotFound);
+        folder.create(OsStr::new("state.json.lock"), 0o644).unwrap();
+        assert!(add().is_ok());
+    }
+}
