@@ -22,8 +22,8 @@ export async function run({ folders, short }) {
     for (let file = 0; file < FILES; file++) fs.writeFileSync(path.join(folder, `${file}.json`), text);
     let [threads, descriptors] = [0, 0];
     const all = await pair(short ? 5 : 11, {
-      pipestate: () => {
-        const told = block('many', folder, FILES);
+      pipestate: (round) => {
+        const told = block('many', folder, FILES, round);
         threads = Math.max(threads, told.threads);
         descriptors = Math.max(descriptors, told.descriptors);
         return told.seconds;
