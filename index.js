@@ -178,9 +178,10 @@ function toOptions(options, ...groups) {
   const checked = {};
   if (options === undefined) return checked;
   if (options === null || typeof options !== 'object') throw wrong('options must be an object');
-  const names = groups.flat();
   for (const [name, option] of Object.entries(options)) {
-    if (!names.includes(name)) throw wrong(`options.${name} is not an option here: ${names.join(', ')}`);
+    if (!groups.some((names) => names.includes(name))) {
+      throw wrong(`options.${name} is not an option here: ${groups.flat().join(', ')}`);
+    }
     if (option === undefined) continue;
     const [expected, accepts] = OPTIONS[name];
     if (option === null || !accepts(option)) throw wrong(`options.${name} must be ${expected}`);

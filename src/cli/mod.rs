@@ -39,7 +39,7 @@ mod write;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::error::{EXIT_CODES, Error};
 pub use edit::with_write;
@@ -109,9 +109,8 @@ enum Command {
 /// of the process (L10): this is for processes that do nothing else.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, program: &str) -> u8 {
     signals::install();
-    let arguments = std::iter::once(OsString::from("pipestate")).chain(arguments);
-    let command = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments.command,
+    let command = match parse(arguments.into_iter().collect()) {
+        Ok(command) => command,
         Err(error) => return output::usage(&error),
     };
     let mut output = Output::new(command.json());
@@ -124,6 +123,30 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, program: &str) -> u8 {
     };
     // Whatever was asked for is done by now, but whoever sent the signal expects to be told.
     signals::pending().map_or(code, |signal| 128 + signal as u8)
+}
+
+fn parse(arguments: Vec<OsString>) -> Result<Command, clap::Error> {
+    if let Some(command) = parse_frequent(&arguments) {
+        return Ok(command);
+    }
+    let program = std::iter::once(OsString::from("pipestate"));
+    Ok(Arguments::try_parse_from(program.chain(arguments))?.command)
+}
+
+/// The commands that hooks call all day, without describing every other command to the parser first: that takes as long as
+/// a write. `None` is for any other command, for help and for what is wrong, and all of it is told by the whole parser.
+fn parse_frequent(arguments: &[OsString]) -> Option<Command> {
+    fn only<T: Args>(arguments: &[OsString]) -> Option<T> {
+        let command = T::augment_args(clap::Command::new("pipestate")).disable_help_flag(true);
+        T::from_arg_matches(&command.try_get_matches_from(arguments).ok()?).ok()
+    }
+    match arguments.first()?.to_str()? {
+        "write" => only(arguments).map(Command::Write),
+        "validate" => only(arguments).map(Command::Validate),
+        "get" => only(arguments).map(Command::Get),
+        "phase" => only(arguments).map(Command::Phase),
+        _ => None,
+    }
 }
 
 impl Command {

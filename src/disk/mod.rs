@@ -177,7 +177,8 @@ pub fn is_abandoned(folder: &Folder, name: &OsStr) -> bool {
 
 /// A name that nobody else comes upon.
 fn private_name() -> OsString {
-    let random = uuid::Uuid::new_v4().as_u64_pair().0;
+    // Created exclusively, so nothing depends on nobody guessing it.
+    let random = fastrand::u64(..);
     OsString::from(format!("{PRIVATE_PREFIX}{random:0PRIVATE_DIGITS$x}{PRIVATE_SUFFIX}"))
 }
 
@@ -193,10 +194,10 @@ fn is_private_name(name: &OsStr) -> bool {
 
 /// Reads all of `file`, which is expected to have `size` bytes.
 pub fn read_all(file: &File, size: u64) -> io::Result<Vec<u8>> {
-    // One byte more than expected, to see the end at once.
+    // One byte more than expected: that it is missing is the end, without asking once more.
     let mut most = size as usize + 1;
     loop {
-        let bytes = read_at_start(file, most)?;
+        let bytes = read_at_start_until(file, most, size as usize)?;
         if bytes.len() < most {
             return Ok(bytes);
         }

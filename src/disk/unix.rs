@@ -3,9 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
@@ -18,14 +18,19 @@ use super::{Access, Facts, FileId, FileKind, KernelLock};
 pub struct Folder {
     fd: OwnedFd,
     path: PathBuf,
+    /// Whether there was no link in the path.
+    has_no_links: bool,
 }
 
 impl Folder {
     /// Opens the folder at `path`, following links.
     pub fn open_path(path: &Path) -> io::Result<Folder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Some(fd) = open_without_links(path, flags) {
+            return Ok(Folder { fd, path: path.to_owned(), has_no_links: true });
+        }
         let fd = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?;
-        Ok(Folder { fd, path: path.to_owned() })
+        Ok(Folder { fd, path: path.to_owned(), has_no_links: false })
     }
 
     /// The path that it was opened by.
@@ -211,6 +216,12 @@ impl Folder {
 
     /// Its absolute path without links.
     pub fn real_path(&self) -> PathBuf {
+        if self.has_no_links
+            && self.path.is_absolute()
+            && self.path.components().all(|component| component != Component::ParentDir)
+        {
+            return self.path.components().collect();
+        }
         #[cfg(target_os = "linux")]
         if let Ok(path) = std::fs::read_link(format!("/proc/self/fd/{}", self.fd.as_raw_fd())) {
             return path;
@@ -223,6 +234,25 @@ impl Folder {
     #[cfg(target_os = "linux")]
     pub(crate) fn indirect_path(&self, name: &OsStr) -> PathBuf {
         Path::new("/proc/self/fd").join(self.fd.as_raw_fd().to_string()).join(name)
+    }
+}
+
+/// Opens the folder at `path` if no link is in it: then its path is known, and /proc, which takes longer than the open, is not
+/// asked for it. `None` is no verdict: kernels before 5.6 and some containers know no such call.
+#[cfg(target_os = "linux")]
+fn open_without_links(path: &Path, flags: OFlags) -> Option<OwnedFd> {
+    use rustix::fs::{CWD, ResolveFlags, openat2};
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_without_links(_path: &Path, _flags: OFlags) -> Option<OwnedFd> {
+    None
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 
@@ -379,12 +409,20 @@ fn refuse_beyond_limit(size: u64) -> io::Result<()> {
 
 /// Reads up to `most` bytes from the start of `file`.
 pub fn read_at_start(file: &File, most: usize) -> io::Result<Vec<u8>> {
+    read_at_start_until(file, most, most)
+}
+
+/// The same, but a read that ends short of `most` at `enough` bytes or behind them is taken for the end of the file.
+pub fn read_at_start_until(file: &File, most: usize, enough: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; most];
     let mut length = 0;
-    while length < most {
+    loop {
         match retry_on_intr(|| rustix::io::pread(file, &mut bytes[length..], length as u64))? {
             0 => break,
             read => length += read,
+        }
+        if length >= enough {
+            break;
         }
     }
     bytes.truncate(length);

@@ -419,12 +419,20 @@ pub fn last_byte(file: &File, size: u64) -> io::Result<u8> {
 
 /// Reads up to `most` bytes from the start of `file`.
 pub fn read_at_start(file: &File, most: usize) -> io::Result<Vec<u8>> {
+    read_at_start_until(file, most, most)
+}
+
+/// The same, but a read that ends short of `most` at `enough` bytes or behind them is taken for the end of the file.
+pub fn read_at_start_until(file: &File, most: usize, enough: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; most];
     let mut length = 0;
-    while length < most {
+    loop {
         match file.seek_read(&mut bytes[length..], length as u64)? {
             0 => break,
             read => length += read,
+        }
+        if length >= enough {
+            break;
         }
     }
     bytes.truncate(length);

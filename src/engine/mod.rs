@@ -335,11 +335,16 @@ impl Engine {
                 turn.job.fail(window.ran_out(busy.holder.clone()));
                 return Went::RanOut { holder: busy.holder };
             }
-            let nap = lock::nap(now - since);
+            let nap = lock::nap(now - since, busy.holder.age);
             if nap.is_none() && turn.waiting.armed.is_none() {
-                turn.waiting.armed = self.arm(turn);
-                if turn.waiting.armed.is_some() {
-                    continue; // the lock may have changed before the watch was there: look again first
+                match self.arm(turn) {
+                    // The lock may have changed before the watch was there: look again first.
+                    Ok(armed) => {
+                        turn.waiting.armed = Some(armed);
+                        continue;
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(_) => {}
                 }
             }
             return Went::Busy { pause: nap.unwrap_or(busy.poll), holder: busy.holder };
@@ -351,13 +356,13 @@ impl Engine {
     }
 
     /// Has the waiter woken when the lock that `turn` waits for changes.
-    fn arm(&self, turn: &Turn) -> Option<Armed> {
-        let place = turn.job.place()?;
+    fn arm(&self, turn: &Turn) -> io::Result<Armed> {
+        let place = turn.job.place().ok_or(io::ErrorKind::Unsupported)?;
         // Held from before the watch is there until it can be found, so that the waiter finds it.
         let mut watched = self.watched();
         let watch = self.watch.add(&place.folder, &place.lock_name)?;
         watched.entry(watch).or_default().push(turn.line.clone());
-        Some(Armed { watch, line: turn.line.clone() })
+        Ok(Armed { watch, line: turn.line.clone() })
     }
 
     fn disarm(&self, armed: Option<Armed>) {

@@ -195,9 +195,12 @@ impl Acquiring {
             None => disk::try_kernel_lock(&file).map(drop),
             Some(_) => Ok(()),
         }
-        .and_then(|()| disk::set_mode(&file, LOCK_MODE))
         .and_then(|()| disk::write_at_start(&file, &lines))
-        .and_then(|()| disk::facts(&file));
+        .and_then(|()| disk::facts(&file))
+        .and_then(|facts| {
+            // An umask may have taken some of it away.
+            if facts.mode == LOCK_MODE { Ok(facts) } else { disk::set_mode(&file, LOCK_MODE).map(|()| facts) }
+        });
         match written {
             Ok(facts) => {
                 self.clock = Some(Clock { stamped: facts.modified, at: Instant::now() });

@@ -25,6 +25,9 @@
 //! change the inode by looking at it, which is why 3 opens it for reading: closing a descriptor for writing is an
 //! event, and a crowd of waiters would keep each other awake.
 //!
+//! In which order they get it is [`turn`]'s: a mark on the folder that the kernel keeps, and sleeps of different length. Nothing
+//! in the steps depends on it: what is on disk, and what each may do there, is the same with and without.
+//!
 //! # Holding and releasing it
 //!
 //! 8. [`Lock::is_ours`] just before the rename that commits: L names our inode and our lines stand in it.
@@ -76,11 +79,13 @@ mod acquiring;
 mod content;
 mod holder;
 mod process;
+mod turn;
 mod unlock;
 mod watch;
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -88,6 +93,8 @@ pub use acquiring::{Acquiring, Attempt, Busy};
 pub use holder::{Holder, START_MARGIN, UNREADABLE_GRACE};
 pub use unlock::{Unlocked, holder_of, unlock};
 pub use watch::{Watch, WatchId};
+
+use turn::Mark;
 
 use crate::disk::{self, FileId};
 use crate::error::Error;
@@ -211,9 +218,14 @@ pub fn wait_for<T>(
     mut attempt: impl FnMut() -> Result<Attempt<T>, Error>,
 ) -> Result<T, Error> {
     let mut waiting = Waiting { since: Instant::now(), watch: None, armed: None };
+    turn::give_way(place, timeout);
     loop {
+        let since = Instant::now();
         let busy = match attempt()? {
-            Attempt::Done(done) => return Ok(done),
+            Attempt::Done(done) => {
+                turn::had(place, since);
+                return Ok(done);
+            }
             Attempt::Busy(busy) => busy,
         };
         if let Some(error) = interrupted() {
@@ -227,19 +239,32 @@ pub fn wait_for<T>(
                 waited,
             });
         };
-        waiting.pause(place, busy.poll.min(left));
+        waiting.pause(place, &busy, left);
     }
 }
 
-/// For this long a waiter expects the lock to come free any moment, as it does in a crowd of short writes, and just
-/// naps: waking everybody at every release would cost more than the writes themselves.
+/// A lock that has changed hands within this time is expected to come free any moment, as it does in a crowd of short writes:
+/// those who wait nap, because to wake everybody at every release would cost more than the writes themselves.
 const CROWD: Duration = Duration::from_millis(10);
-/// A nap, in microseconds; random, so that a crowd does not wake in step.
-const NAP: std::ops::Range<u64> = 100..800;
+/// A nap, in microseconds, where nobody can see whose turn it is; random, so that a crowd does not wake in step.
+const NAP: Range<u64> = 100..800;
+/// That of the one whose turn it is: the lock is to lie idle for as short as can be.
+const SHORT_NAP: Range<u64> = 20..60;
+/// That of those behind: they are there in case that the first one sleeps on.
+const LONG_NAP: Range<u64> = 400..1200;
+/// For this long the first one is waited for, in microseconds, when the lock is seen to be free.
+const GRACE: Range<u64> = 200..400;
+/// So often those behind attempt it all the same: a dead holder is only found by trying.
+const OUT_OF_TURN: Duration = Duration::from_millis(5);
 
-/// How long to nap before the next attempt, by how long the wait has been going on; `None` when it is time to watch.
-pub fn nap(waited: Duration) -> Option<Duration> {
-    (waited < CROWD).then(|| Duration::from_micros(fastrand::u64(NAP)))
+/// How long to nap before the next attempt at a lock that is `age` old, in a wait that has been going on for `waited`; `None`
+/// when it is time to watch.
+pub fn nap(waited: Duration, age: Option<Duration>) -> Option<Duration> {
+    (age.unwrap_or(waited) < CROWD).then(|| random(NAP))
+}
+
+fn random(microseconds: Range<u64>) -> Duration {
+    Duration::from_micros(fastrand::u64(microseconds))
 }
 
 /// How long to let others go first when the lock came free: the longer somebody has waited, the shorter. A release wakes
@@ -253,6 +278,30 @@ pub fn courtesy(waited: Duration) -> Duration {
     Duration::from_secs_f64(fastrand::f64() * LONGEST * HALF / (HALF + waited.as_secs_f64()))
 }
 
+/// Whether nobody has the lock of `place`.
+fn is_free(place: &Place) -> bool {
+    place.folder.facts(&place.lock_name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Sleeps until whoever has left `mark` is to look at the lock of `place`, `limit` at most.
+fn take_turn(mark: &Mark, nap: Duration, place: &Place, limit: Duration) {
+    match mark.is_first() {
+        None => return std::thread::sleep(nap.min(limit)),
+        Some(true) => return std::thread::sleep(random(SHORT_NAP).min(limit)),
+        Some(false) => {}
+    }
+    let since = Instant::now();
+    while let Some(left) = limit.min(OUT_OF_TURN).checked_sub(since.elapsed()) {
+        std::thread::sleep(random(LONG_NAP).min(left));
+        if mark.is_first() == Some(true) {
+            return;
+        }
+        if is_free(place) {
+            return std::thread::sleep(random(GRACE).min(left));
+        }
+    }
+}
+
 /// The sleeps between two attempts.
 struct Waiting {
     since: Instant,
@@ -261,20 +310,28 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn pause(&mut self, place: &Place, limit: Duration) {
-        if let Some(nap) = nap(self.since.elapsed()) {
-            return std::thread::sleep(nap.min(limit));
+    /// Sleeps until the next attempt.
+    fn pause(&mut self, place: &Place, busy: &Busy, left: Duration) {
+        // Not there while an attempt is made: who then has the lock waits no more.
+        let mark = Mark::set(place, self.since);
+        let limit = busy.poll.min(left);
+        if let Some(nap) = nap(self.since.elapsed(), busy.holder.age) {
+            return take_turn(&mark, nap, place, limit);
         }
         let watch = self.watch.get_or_insert_with(Watch::default);
         if self.armed.is_none() {
-            self.armed = watch.add(&place.folder, &place.lock_name);
-            if self.armed.is_some() {
-                return; // the lock may have changed before the watch was there: look again first
+            match watch.add(&place.folder, &place.lock_name) {
+                // The lock may have changed before the watch was there: look again first.
+                Ok(id) => return self.armed = Some(id),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+                Err(_) => {}
             }
         }
         if !watch.sleep(limit).is_empty() {
             self.armed = None; // the name may stand for another file by now
-            std::thread::sleep(courtesy(self.since.elapsed()).min(limit));
+            if mark.is_first() != Some(true) {
+                std::thread::sleep(courtesy(self.since.elapsed()).min(limit));
+            }
         }
     }
 }

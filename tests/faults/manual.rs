@@ -10,7 +10,7 @@ use crate::strace::Call;
 /// On a call that is not in the table, so that a new one is looked up rather than left out.
 pub fn errors_of(call: &Call) -> &'static [&'static str] {
     match call.name.as_str() {
-        "open" | "openat" => &["EACCES", "EINTR", "EIO", "EMFILE", "ENOSPC", "EROFS"],
+        "open" | "openat" | "openat2" => &["EACCES", "EINTR", "EIO", "EMFILE", "ENOSPC", "EROFS"],
         "read" | "pread64" => &["EINTR", "EIO"],
         "write" | "writev" | "pwrite64" => &["EINTR", "EIO", "ENOSPC"],
         "fstat" | "newfstatat" | "stat" | "lstat" | "statx" => &["EACCES", "EIO"],
@@ -26,8 +26,9 @@ pub fn errors_of(call: &Call) -> &'static [&'static str] {
         "fsync" | "fdatasync" => &["EINTR", "EIO", "ENOSPC", "EROFS"],
         "ftruncate" => &["EACCES", "EINTR", "EIO", "EROFS"],
         "close" => &["EINTR", "EIO", "ENOSPC"],
-        // EACCES and EINTR are listed for record locks, which the program does not use.
         "fcntl" if call.arguments[1].starts_with("F_DUPFD") => &["EMFILE"],
+        // The marks of those who wait are record locks.
+        "fcntl" if call.arguments[1].starts_with("F_OFD") => &["EACCES", "EINTR"],
         "fcntl" => &[],
         "dup" => &["EINTR", "EMFILE"],
         "getrandom" | "poll" | "ppoll" | "nanosleep" | "clock_nanosleep" => &["EINTR"],
@@ -45,7 +46,7 @@ pub fn errors_of(call: &Call) -> &'static [&'static str] {
 /// read-only. Calls that also reach other things are left out.
 pub fn is_refused_by_failed_disk(call: &Call, error: &str) -> bool {
     match (call.name.as_str(), error) {
-        ("write", _) | ("open" | "openat", "EROFS") => false,
+        ("write", _) | ("open" | "openat" | "openat2", "EROFS") => false,
         ("writev" | "pwrite64", "EROFS") => true,
         _ => errors_of(call).contains(&error),
     }

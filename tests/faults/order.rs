@@ -40,7 +40,8 @@ fn changes(folder: &Folder, calls: &[Call]) -> Vec<String> {
                 "openat" if call.arguments[2].contains("O_TMPFILE") => Some("create nameless".to_owned()),
                 "write" | "writev" | "pwrite64" => Some(format!("write {}", descriptor())),
                 "fsync" => Some(format!("sync {}", descriptor())),
-                "fchmod" => Some(format!("mode {}", descriptor())),
+                // Whether the lock needs one is for the umask to say.
+                "fchmod" => Some(format!("mode {}", descriptor())).filter(|line| line != "mode nameless"),
                 "flock" => Some(format!("lock {}", descriptor())),
                 "mkdir" => Some(format!("folder {}", text(0))),
                 "mkdirat" => Some(format!("folder {}", text(1))),
@@ -54,8 +55,7 @@ fn changes(folder: &Folder, calls: &[Call]) -> Vec<String> {
         .collect()
 }
 
-const LOCKING: [&str; 5] =
-    ["create nameless", "lock nameless", "mode nameless", "write nameless", "link state.json.lock"];
+const LOCKING: [&str; 4] = ["create nameless", "lock nameless", "write nameless", "link state.json.lock"];
 
 fn lines(parts: &[&[&str]]) -> Vec<String> {
     parts.concat().into_iter().map(str::to_owned).collect()

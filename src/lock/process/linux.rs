@@ -1,6 +1,7 @@
 //! Linux: /proc.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -11,7 +12,7 @@ use super::{Own, State};
 
 pub fn own() -> Own {
     Own {
-        start: fs::read("/proc/self/stat").ok().and_then(|stat| Stat::parse(&stat)).map(|stat| stat.start),
+        start: read_small("/proc/self/stat").and_then(|stat| Stat::parse(&stat)).map(|stat| stat.start),
         boot: read_line("/proc/sys/kernel/random/boot_id"),
         host: String::from_utf8_lossy(rustix::system::uname().nodename().to_bytes()).into_owned(),
         // The id itself is not for other eyes, says machine-id(5).
@@ -84,8 +85,23 @@ fn age(start: u64) -> Duration {
 }
 
 fn read_line(path: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
+    let text = String::from_utf8(read_small(path)?).ok()?;
     Some(text.trim().to_owned()).filter(|line| !line.is_empty())
+}
+
+/// What stands in a file of a kilobyte at most. `fs::read` asks such a file, which knows no length, eight times.
+fn read_small(path: &str) -> Option<Vec<u8>> {
+    const MOST: usize = 1 << 10;
+    let mut text = vec![0; MOST];
+    let mut file = File::open(path).ok()?;
+    let length = loop {
+        match file.read(&mut text) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            read => break read.ok()?,
+        }
+    };
+    text.truncate(length);
+    Some(text)
 }
 
 #[cfg(test)]

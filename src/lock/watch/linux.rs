@@ -2,6 +2,7 @@
 //! IN_CLOSE_WRITE, and both serve foreign holders too.
 
 use std::ffi::OsStr;
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -35,15 +36,16 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Watches the file that `name` stands for now, until it is gone or [`Watch::remove`] is called. `None` when it
-    /// cannot be watched.
-    pub fn add(&self, folder: &Folder, name: &OsStr) -> Option<WatchId> {
+    /// Watches the file that `name` stands for now, until it is gone or [`Watch::remove`] is called. An error
+    /// when it cannot be watched, `NotFound` when there is none.
+    pub fn add(&self, folder: &Folder, name: &OsStr) -> io::Result<WatchId> {
         let events = inotify::WatchFlags::ATTRIB
             | inotify::WatchFlags::CLOSE_WRITE
             | inotify::WatchFlags::MOVE_SELF
             | inotify::WatchFlags::DELETE_SELF
             | inotify::WatchFlags::DONT_FOLLOW;
-        inotify::add_watch(self.inotify.as_ref()?, folder.indirect_path(name), events).ok().map(WatchId)
+        let inotify = self.inotify.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(WatchId(inotify::add_watch(inotify, folder.indirect_path(name), events)?))
     }
 
     /// Stops watching one file.
@@ -88,5 +90,23 @@ impl Watch {
             }
         }
         changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A waiter whose lock came free just before it was to be watched took that for a system without watches, and slept for a
+    /// tenth of a second beside a free lock.
+    #[test]
+    fn a_lock_that_has_come_free_is_told_from_one_that_cannot_be_watched() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = Folder::open_path(temporary.path()).unwrap();
+        let watch = Watch::default();
+        let add = || watch.add(&folder, OsStr::new("state.json.lock"));
+        assert_eq!(add().unwrap_err().kind(), io::ErrorKind::NotFound);
+        folder.create(OsStr::new("state.json.lock"), 0o644).unwrap();
+        assert!(add().is_ok());
     }
 }

@@ -1,6 +1,7 @@
 //! Elsewhere nothing is watched, and waiting is sleeping for a short while.
 
 use std::ffi::OsStr;
+use std::io;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,8 +20,8 @@ pub enum WatchId {}
 
 impl Watch {
     /// Nothing can be watched.
-    pub fn add(&self, _folder: &Folder, _name: &OsStr) -> Option<WatchId> {
-        None
+    pub fn add(&self, _folder: &Folder, _name: &OsStr) -> io::Result<WatchId> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Nothing is watched.

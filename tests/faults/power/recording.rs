@@ -21,7 +21,7 @@ pub fn record(calls: &[Call], disk: &mut Disk, steps: &mut Vec<Step>) {
 }
 
 /// Calls that change a disk, or what a descriptor stands for, and that the program does not make.
-const NOT_MODELLED: [&str; 24] = [
+const NOT_MODELLED: [&str; 23] = [
     "chmod",
     "copy_file_range",
     "creat",
@@ -33,7 +33,6 @@ const NOT_MODELLED: [&str; 24] = [
     "link",
     "mknod",
     "mknodat",
-    "openat2",
     "pwritev",
     "pwritev2",
     "rename",
@@ -59,7 +58,7 @@ impl Recorder<'_> {
     fn follow(&mut self, call: &Call) {
         match call.name.as_str() {
             "open" => self.open(call, None, 0),
-            "openat" => self.open(call, Some(0), 1),
+            "openat" | "openat2" => self.open(call, Some(0), 1),
             "close" => drop(self.open.remove(&descriptor(call, 0))),
             "mkdir" => self.make_folder(None, path(call, 0)),
             "mkdirat" => self.make_folder(Some(descriptor(call, 0)), path(call, 1)),
