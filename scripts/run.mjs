@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url';
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Runs `command` and returns what it prints, if `capture` is set. */
-export function run(command, args, { capture = false } = {}) {
+export function run(command, args, { capture = false, env = {} } = {}) {
   if (!capture) console.log(`$ ${[command, ...args].join(' ')}`);
   const stdio = ['ignore', capture ? 'pipe' : 'inherit', 'inherit'];
-  const { status, error, stdout } = spawnSync(command, args, { cwd: root, stdio, encoding: 'utf8' });
+  const { status, error, stdout } = spawnSync(command, args, { cwd: root, stdio, encoding: 'utf8', env: { ...process.env, ...env } });
   if (error) {
-    const hint = command === 'cargo' ? ' (Rust is not installed: see the toolchain that Cargo.toml names)' : '';
+    const hint = ['cargo', 'rustc'].includes(command) ? ' (building takes Rust: see rust-version in Cargo.toml)' : '';
     console.error(`${command}: ${error.message}${hint}`);
     process.exit(1);
   }
