@@ -35,7 +35,7 @@ pub fn errors_of(call: &Call) -> &'static [&'static str] {
         "inotify_init1" | "eventfd2" => &["EMFILE"],
         "inotify_add_watch" => &["EACCES", "ENOSPC"],
         // mmap lists EACCES, but for files; the program maps memory alone.
-        "brk" | "mmap" | "munmap" | "mremap" => &[],
+        "brk" | "madvise" | "mmap" | "munmap" | "mremap" => &[],
         "getpid" | "gettid" | "geteuid" | "uname" | "kill" | "ioctl" | "lseek" | "inotify_rm_watch" => &[],
         "prctl" | "rt_sigaction" | "rt_sigprocmask" | "sigaltstack" | "prlimit64" | "exit_group" => &[],
         _ => panic!("{call}: a new call: add what its manual page lists to tests/faults/manual.rs"),
