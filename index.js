@@ -3,10 +3,11 @@
 // The JavaScript half of the API (index.d.ts): it checks arguments, makes promises and errors, and leaves the rest to
 // Rust. Every call of `native` either is done `now` and returns an outcome, `{ value }` or `{ failure }`, or returns an
 // id, and `settle` is called with that id and the outcome.
+//
+// Reading, writing and locking is here; what knows about runs and tasks is in runs.js, which is loaded when it is asked for.
 
 const { basename } = require('node:path');
-const { fileURLToPath } = require('node:url');
-const { isDate, isUint8Array } = require('node:util/types');
+const { isUint8Array } = require('node:util/types');
 const native = require('./pipestate-native.cjs');
 
 const NOW = true;
@@ -100,7 +101,7 @@ function toFile(file) {
   if (typeof file === 'string' || isUint8Array(file)) return file;
   if (file instanceof URL) {
     try {
-      return fileURLToPath(file);
+      return require('node:url').fileURLToPath(file);
     } catch (error) {
       throw wrong(`file: ${error.message}`, error);
     }
@@ -130,9 +131,7 @@ function escape(surrogate) {
 }
 
 const is = (type) => (option) => typeof option === type;
-const isPath = (option) => is('string')(option) || isUint8Array(option) || option instanceof URL;
-const isNewPhase = (phase) =>
-  is('string')(phase) || (is('string')(phase?.name) && (phase.agent === undefined || is('string')(phase.agent)));
+/** What may be given by which name. */
 const OPTIONS = {
   replace: ['a boolean', is('boolean')],
   nulls: ["'store' or 'delete'", (option) => option === 'store' || option === 'delete'],
@@ -143,35 +142,12 @@ const OPTIONS = {
   kind: ["'auto', 'agent' or 'pipeline'", (option) => ['auto', 'agent', 'pipeline'].includes(option)],
   maxPhase: ['an integer, 0 or more', (option) => Number.isInteger(option) && option >= 0 && option < 2 ** 32],
   strict: ['a boolean', is('boolean')],
-  staleAfterMs: ['a number, 0 or more', (option) => typeof option === 'number' && option >= 0],
-  now: ['a valid Date or a string', (option) => is('string')(option) || (isDate(option) && !Number.isNaN(option.getTime()))],
-  workspaces: ['an array of paths', Array.isArray],
   force: ['a boolean', is('boolean')],
-  name: ['a string', is('string')],
-  pattern: ['a string', is('string')],
-  tier: ['a string', is('string')],
-  layout: ["'data' or 'legacy'", (option) => option === 'data' || option === 'legacy'],
-  scopeRoot: ['a path', isPath],
-  phases: ['an array of names and of { name, agent }', (option) => Array.isArray(option) && option.every(isNewPhase)],
-  profile: ['a path', isPath],
-  workspace: ['a path', isPath],
-  runId: ["'uuid' or 'stamp'", (option) => option === 'uuid' || option === 'stamp'],
-  confirm: ['a boolean', is('boolean')],
-  logsDir: ['a path', isPath],
-  propose: ['a boolean', is('boolean')],
-  home: ['a path or false', (option) => option === false || isPath(option)],
 };
 const PATCHING = ['replace', 'nulls', 'ifMatch', 'force', 'durability'];
 const LOCKING = ['lockTimeoutMs'];
 const WAITING = ['lockTimeoutMs', 'signal'];
 const VALIDATING = ['kind', 'maxPhase', 'strict'];
-const DECIDING = ['home', 'staleAfterMs', 'now'];
-const SCANNING = ['workspaces'];
-const LISTING = ['logsDir'];
-const EXAMINING = ['propose'];
-const STARTING = ['name', 'pattern', 'tier', 'layout', 'scopeRoot', 'phases', 'profile', 'workspace', 'runId', 'durability'];
-const RESUMING = ['tier', 'profile', 'confirm', 'staleAfterMs', 'now', 'durability'];
-const EDITING = ['durability'];
 
 /** The options that are given, checked; a name that is not known is an error, as a misspelt `ifMatch` would be ignored. */
 function toOptions(options, ...groups) {
@@ -212,74 +188,6 @@ function validateStateSync(file, options) {
   return report(native.validate(session, NOW, toFile(file), toOptions(options, VALIDATING)), validateStateSync);
 }
 
-/** The options of a decision, as the native half has them. */
-function toScan(options, ...groups) {
-  const { now, workspaces, home, logsDir, ...checked } = toOptions(options, DECIDING, ...groups);
-  if (now !== undefined) checked.now = isDate(now) ? now.toISOString() : now;
-  if (workspaces !== undefined) checked.workspaces = workspaces.map(toFile);
-  if (logsDir !== undefined) checked.logsDir = toFile(logsDir);
-  if (home !== undefined) checked.home = home === false ? false : toFile(home);
-  return checked;
-}
-
-async function recover(file, options) {
-  const path = toFile(file);
-  const checked = toScan(options);
-  return report(await later(undefined, () => native.recover(session, LATER, path, checked)), recover);
-}
-
-function recoverSync(file, options) {
-  return report(native.recover(session, NOW, toFile(file), toScan(options)), recoverSync);
-}
-
-async function scanRuns(options) {
-  const checked = toScan(options, SCANNING);
-  return report(await later(undefined, () => native.scan(session, LATER, checked)), scanRuns);
-}
-
-function scanRunsSync(options) {
-  return report(native.scan(session, NOW, toScan(options, SCANNING)), scanRunsSync);
-}
-
-async function listRuns(options) {
-  const checked = toScan(options, SCANNING, LISTING);
-  return report(await later(undefined, () => native.list(session, LATER, checked)), listRuns);
-}
-
-function listRunsSync(options) {
-  return report(native.list(session, NOW, toScan(options, SCANNING, LISTING)), listRunsSync);
-}
-
-async function doctor(path, options) {
-  const file = toFile(path);
-  const { propose = false } = toOptions(options, EXAMINING);
-  return report(await later(undefined, () => native.doctor(session, LATER, file, propose)), doctor);
-}
-
-function doctorSync(path, options) {
-  const { propose = false } = toOptions(options, EXAMINING);
-  return report(native.doctor(session, NOW, toFile(path), propose), doctorSync);
-}
-
-async function renderReport(path, options) {
-  const file = toFile(path);
-  const checked = toScan(options);
-  return report(await later(undefined, () => native.renderReport(session, LATER, file, checked)), renderReport);
-}
-
-function renderReportSync(path, options) {
-  return report(native.renderReport(session, NOW, toFile(path), toScan(options)), renderReportSync);
-}
-
-async function guardToolUse(event) {
-  const text = toText(event, 'event');
-  return report(await later(undefined, () => native.guard(session, LATER, text)), guardToolUse);
-}
-
-function guardToolUseSync(event) {
-  return report(native.guard(session, NOW, toText(event, 'event')), guardToolUseSync);
-}
-
 async function writeState(file, patch, options) {
   const path = toFile(file);
   const { signal, ...checked } = toOptions(options, PATCHING, WAITING);
@@ -291,91 +199,6 @@ function writeStateSync(file, patch, options) {
   const path = toFile(file);
   const checked = toOptions(options, PATCHING, LOCKING);
   return value(native.write(session, NOW, path, toText(patch), checked), writeStateSync);
-}
-
-// ---- pipelines ----
-
-/** Options with paths and times in them, as the native half has them; those of `required` must be there. */
-function toPipeline(options, required, ...groups) {
-  const { signal, ...checked } = toOptions(options, ...groups);
-  for (const name of required) {
-    if (checked[name] === undefined) throw wrong(`options.${name} must be ${OPTIONS[name][0]}`);
-  }
-  for (const name of ['scopeRoot', 'profile', 'workspace']) {
-    if (checked[name] !== undefined) checked[name] = toFile(checked[name]);
-  }
-  if (isDate(checked.now)) checked.now = checked.now.toISOString();
-  return { signal, checked };
-}
-
-const START = ['name', 'pattern', 'tier'];
-
-async function initPipeline(options) {
-  const { checked } = toPipeline(options, START, STARTING);
-  return report(await later(undefined, () => native.initPipeline(session, LATER, checked)), initPipeline);
-}
-
-function initPipelineSync(options) {
-  const { checked } = toPipeline(options, START, STARTING);
-  return report(native.initPipeline(session, NOW, checked), initPipelineSync);
-}
-
-async function resumePipeline(file, options) {
-  const path = toFile(file);
-  const { signal, checked } = toPipeline(options, ['tier'], RESUMING, WAITING);
-  const outcome = await later(signal, () => native.resumePipeline(session, LATER, path, checked));
-  return report(outcome, resumePipeline, signal);
-}
-
-function resumePipelineSync(file, options) {
-  const { checked } = toPipeline(options, ['tier'], RESUMING, LOCKING);
-  return report(native.resumePipeline(session, NOW, toFile(file), checked), resumePipelineSync);
-}
-
-function toPhase(phase) {
-  if (typeof phase === 'string' || Number.isSafeInteger(phase)) return String(phase);
-  throw wrong('phase must be an index, or the key of a phase');
-}
-
-const TRANSITION = {
-  status: is('string'),
-  outputs: (outputs) => outputs === undefined || (Array.isArray(outputs) && outputs.every(is('string'))),
-  error: (error) => error === undefined || typeof error === 'string',
-};
-
-function toTransition(transition) {
-  if (transition === null || typeof transition !== 'object') throw wrong('transition must be an object');
-  for (const name of Object.keys(transition)) {
-    if (!Object.hasOwn(TRANSITION, name)) throw wrong(`transition.${name} is none of ${Object.keys(TRANSITION).join(', ')}`);
-  }
-  for (const [name, accepts] of Object.entries(TRANSITION)) {
-    if (!accepts(transition[name])) throw wrong(`transition.${name} must be ${name === 'outputs' ? 'an array of strings' : 'a string'}`);
-  }
-  return transition;
-}
-
-async function setPipelinePhase(file, phase, transition, options) {
-  const [path, key, checkedStep] = [toFile(file), toPhase(phase), toTransition(transition)];
-  const { signal, checked } = toPipeline(options, [], EDITING, WAITING);
-  const outcome = await later(signal, () => native.setPhase(session, LATER, path, key, checkedStep, checked));
-  return report(outcome, setPipelinePhase, signal);
-}
-
-function setPipelinePhaseSync(file, phase, transition, options) {
-  const [path, key, checkedStep] = [toFile(file), toPhase(phase), toTransition(transition)];
-  const { checked } = toPipeline(options, [], EDITING, LOCKING);
-  return report(native.setPhase(session, NOW, path, key, checkedStep, checked), setPipelinePhaseSync);
-}
-
-async function finalizePipeline(file, options) {
-  const path = toFile(file);
-  const { signal, checked } = toPipeline(options, [], EDITING, WAITING);
-  return report(await later(signal, () => native.finalize(session, LATER, path, checked)), finalizePipeline, signal);
-}
-
-function finalizePipelineSync(file, options) {
-  const { checked } = toPipeline(options, [], EDITING, LOCKING);
-  return report(native.finalize(session, NOW, toFile(file), checked), finalizePipelineSync);
 }
 
 class StateLock {
@@ -532,154 +355,28 @@ function updateStateSync(file, fn, options) {
   return step.value;
 }
 
-// ---- agent runs and tasks: what is asked goes as JSON to the native half, which checks it ----
+// ---- what is exported, by name, so that `import { writeState } from 'pipestate'` finds it ----
 
-/** Every call: its function, and what its arguments say, as `[file, request]`. */
-const AGENT = {
-  createTask: (ticket, options) => [undefined, { ...toRequest(options), ticket }],
-  findTask: (name, options) => [undefined, { ...toRequest(options), name: typeof name === 'number' ? `${name}` : name }],
-  listTasks: (options) => [undefined, toRequest(options)],
-  planResume: (file, options) => [toFile(file), toRequest(options)],
-  startResume: (file, options) => [toFile(file), toRequest(options)],
-  setPhase: (file, phase, options) => [toFile(file), { ...toRequest(options), phase }],
-  halt: (file, options) => [toFile(file), toRequest(options)],
-  nextAttempt: (file, loop, options) => [toFile(file), { ...toRequest(options), loop }],
-  appendHandoff: (file, options) => [toFile(file), toRequest(options)],
-  latestHandoff: (file) => [toFile(file), {}],
-  phaseFiles: (file, phase, options) => [toFile(file), { ...toRequest(options), phase }],
-  planKill: (task, options) => [undefined, { ...toRequest(options), task: typeof task === 'number' ? `${task}` : task }],
-  planClearLogs: (options) => [undefined, toRequest(options)],
-  planPurge: (options) => [undefined, toRequest(options)],
-  confirm: (token, options) => [undefined, { ...toRequest(options), token }],
-  checkResult: (text) => [undefined, { text: isUint8Array(text) ? Buffer.from(text).toString() : toResult(text) }],
-};
+let runs;
 
-function toRequest(options = {}) {
-  if (options === null || typeof options !== 'object') throw wrong('options must be an object');
-  return options;
-}
-
-function toResult(text) {
-  if (typeof text !== 'string') throw wrong('text must be a string or a Uint8Array');
-  return text.toWellFormed();
-}
-
-/** JSON has no Infinity, and no number of milliseconds is larger than this one. */
-function toRequestText(request) {
-  return JSON.stringify(request, (_, option) => (option === Infinity ? Number.MAX_VALUE : option));
-}
-
-const agent = {};
-for (const [name, toArguments] of Object.entries(AGENT)) {
-  const twins = {
-    async [name](...args) {
-      const [file, request] = toArguments(...args);
-      const text = toRequestText(request);
-      return report(await later(undefined, () => native.agent(session, LATER, name, file, text)), twins[name]);
+/** The function `name` of runs.js. Errors of the twin that is done at once are told as if by this one. */
+function lazily(name) {
+  const caller = {
+    [name](...args) {
+      runs ??= require('./runs.js')({ native, session, later, report, toFile, toText, toOptions, wrong, OPTIONS, LOCKING, WAITING });
+      return runs[name].apply(caller, args);
     },
-    [`${name}Sync`](...args) {
-      const [file, request] = toArguments(...args);
-      return report(native.agent(session, NOW, name, file, toRequestText(request)), twins[`${name}Sync`]);
-    },
-  };
-  Object.assign(agent, twins);
+  }[name];
+  return caller;
 }
-
-// Plain lists, so that `import { writeState } from 'pipestate'` finds the names.
-const {
-  createTask,
-  createTaskSync,
-  findTask,
-  findTaskSync,
-  listTasks,
-  listTasksSync,
-  planResume,
-  planResumeSync,
-  startResume,
-  startResumeSync,
-  setPhase,
-  setPhaseSync,
-  halt,
-  haltSync,
-  nextAttempt,
-  nextAttemptSync,
-  appendHandoff,
-  appendHandoffSync,
-  latestHandoff,
-  latestHandoffSync,
-  phaseFiles,
-  phaseFilesSync,
-  checkResult,
-  checkResultSync,
-  planKill,
-  planKillSync,
-  planClearLogs,
-  planClearLogsSync,
-  planPurge,
-  planPurgeSync,
-  confirm,
-  confirmSync,
-} = agent;
 
 module.exports = {
-  createTask,
-  createTaskSync,
-  findTask,
-  findTaskSync,
-  listTasks,
-  listTasksSync,
-  planResume,
-  planResumeSync,
-  startResume,
-  startResumeSync,
-  setPhase,
-  setPhaseSync,
-  halt,
-  haltSync,
-  nextAttempt,
-  nextAttemptSync,
-  appendHandoff,
-  appendHandoffSync,
-  latestHandoff,
-  latestHandoffSync,
-  phaseFiles,
-  phaseFilesSync,
-  checkResult,
-  checkResultSync,
-  planKill,
-  planKillSync,
-  planClearLogs,
-  planClearLogsSync,
-  planPurge,
-  planPurgeSync,
-  confirm,
-  confirmSync,
   writeState,
   writeStateSync,
   readState,
   readStateSync,
   validateState,
   validateStateSync,
-  recover,
-  recoverSync,
-  scanRuns,
-  scanRunsSync,
-  listRuns,
-  listRunsSync,
-  doctor,
-  doctorSync,
-  renderReport,
-  renderReportSync,
-  guardToolUse,
-  guardToolUseSync,
-  initPipeline,
-  initPipelineSync,
-  resumePipeline,
-  resumePipelineSync,
-  setPipelinePhase,
-  setPipelinePhaseSync,
-  finalizePipeline,
-  finalizePipelineSync,
   updateState,
   updateStateSync,
   lockState,
@@ -687,3 +384,55 @@ module.exports = {
   StateLock,
   PipestateError,
 };
+module.exports.recover = lazily('recover');
+module.exports.recoverSync = lazily('recoverSync');
+module.exports.scanRuns = lazily('scanRuns');
+module.exports.scanRunsSync = lazily('scanRunsSync');
+module.exports.listRuns = lazily('listRuns');
+module.exports.listRunsSync = lazily('listRunsSync');
+module.exports.doctor = lazily('doctor');
+module.exports.doctorSync = lazily('doctorSync');
+module.exports.renderReport = lazily('renderReport');
+module.exports.renderReportSync = lazily('renderReportSync');
+module.exports.guardToolUse = lazily('guardToolUse');
+module.exports.guardToolUseSync = lazily('guardToolUseSync');
+module.exports.initPipeline = lazily('initPipeline');
+module.exports.initPipelineSync = lazily('initPipelineSync');
+module.exports.resumePipeline = lazily('resumePipeline');
+module.exports.resumePipelineSync = lazily('resumePipelineSync');
+module.exports.setPipelinePhase = lazily('setPipelinePhase');
+module.exports.setPipelinePhaseSync = lazily('setPipelinePhaseSync');
+module.exports.finalizePipeline = lazily('finalizePipeline');
+module.exports.finalizePipelineSync = lazily('finalizePipelineSync');
+module.exports.createTask = lazily('createTask');
+module.exports.createTaskSync = lazily('createTaskSync');
+module.exports.findTask = lazily('findTask');
+module.exports.findTaskSync = lazily('findTaskSync');
+module.exports.listTasks = lazily('listTasks');
+module.exports.listTasksSync = lazily('listTasksSync');
+module.exports.planResume = lazily('planResume');
+module.exports.planResumeSync = lazily('planResumeSync');
+module.exports.startResume = lazily('startResume');
+module.exports.startResumeSync = lazily('startResumeSync');
+module.exports.setPhase = lazily('setPhase');
+module.exports.setPhaseSync = lazily('setPhaseSync');
+module.exports.halt = lazily('halt');
+module.exports.haltSync = lazily('haltSync');
+module.exports.nextAttempt = lazily('nextAttempt');
+module.exports.nextAttemptSync = lazily('nextAttemptSync');
+module.exports.appendHandoff = lazily('appendHandoff');
+module.exports.appendHandoffSync = lazily('appendHandoffSync');
+module.exports.latestHandoff = lazily('latestHandoff');
+module.exports.latestHandoffSync = lazily('latestHandoffSync');
+module.exports.phaseFiles = lazily('phaseFiles');
+module.exports.phaseFilesSync = lazily('phaseFilesSync');
+module.exports.checkResult = lazily('checkResult');
+module.exports.checkResultSync = lazily('checkResultSync');
+module.exports.planKill = lazily('planKill');
+module.exports.planKillSync = lazily('planKillSync');
+module.exports.planClearLogs = lazily('planClearLogs');
+module.exports.planClearLogsSync = lazily('planClearLogsSync');
+module.exports.planPurge = lazily('planPurge');
+module.exports.planPurgeSync = lazily('planPurgeSync');
+module.exports.confirm = lazily('confirm');
+module.exports.confirmSync = lazily('confirmSync');
