@@ -7,7 +7,9 @@ mod support;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+#[cfg(target_os = "linux")]
+use std::process::Command;
+use std::process::{Child, ChildStdout, Stdio};
 
 use serde_json::Value;
 use support::*;
