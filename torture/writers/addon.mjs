@@ -3,8 +3,11 @@
 import fs from 'node:fs';
 import { Worker, isMainThread, workerData } from 'node:worker_threads';
 import { lockState, readState, updateState, writeState } from '../../index.js';
-import { Random, countedPatch, plainPatch, readHolder, reporter, sleep } from '../common.mjs';
+import { Random, countedPatch, now, plainPatch, readHolder, reporter, sleep } from '../common.mjs';
 import { Witness } from '../witness.mjs';
+
+/** How long a call waits for the lock unless it is told otherwise (L8), in milliseconds. */
+const WINDOW = 10_000;
 
 if (isMainThread) await supervise(JSON.parse(process.argv[2]));
 else await write(workerData);
@@ -118,12 +121,16 @@ async function write({ file, log, stop, writer, id, seed, careless, witness: wit
   const names = careless ? ['update'] : Object.keys(doors);
   while (!fs.existsSync(stop)) {
     about = { writer, id };
+    const started = now();
     try {
       const { waitedMs } = await doors[random.pick(names)]();
       report({ event: 'done', waited: waitedMs, ...about });
     } catch (error) {
       if (error.code === 'ERR_PIPESTATE_CONFLICT') report({ event: 'conflict', ...about });
       else if (error.code === 'ERR_PIPESTATE_LOCK_LOST') report({ event: 'lost', ...about });
+      else if (error.code === 'ERR_PIPESTATE_LOCK_TIMEOUT') {
+        report({ event: 'timeout', window: WINDOW, took: now() - started, stderr: error.message, ...about });
+      }
       else report({ event: 'failed', how: error.stack, ...about });
     }
     await sleep(random.between(0, 25));
