@@ -1,8 +1,8 @@
 'use strict';
 
 // The JavaScript half of the API (index.d.ts): it checks arguments, makes promises and errors, and leaves the rest to
-// Rust. Every call of `native` either is done `now` and returns an outcome, `{ value }` or `{ failure }`, or returns an
-// id, and `settle` is called with that id and the outcome.
+// Rust. Every call of `native` either is done `now` and returns an outcome, `{ value }` or `{ failure }`, mostly as JSON, or
+// returns an id, and `settle` is called with that id and the outcome.
 //
 // Reading, writing and locking is here; what knows about runs and tasks is in runs.js, which is loaded when it is asked for.
 
@@ -47,19 +47,19 @@ function settle(id, outcome) {
   resolve(outcome);
 }
 
+function parsed(outcome) {
+  return typeof outcome === 'string' ? JSON.parse(outcome) : outcome;
+}
+
 /** The value of an outcome; its failure is thrown as if by `caller`. */
 function value(outcome, caller, signal) {
-  if (outcome.failure === undefined) return outcome.value;
-  const failure = JSON.parse(outcome.failure);
+  const { value, failure } = parsed(outcome);
+  if (failure === undefined) return value;
   if (failure.code === 'ERR_PIPESTATE_ABORTED') throw signal.reason;
   const error =
     failure.code === USAGE.code ? Object.assign(new TypeError(failure.message), USAGE) : new PipestateError(failure);
   Error.captureStackTrace(error, caller);
   throw error;
-}
-
-function report(outcome, caller, signal) {
-  return JSON.parse(value(outcome, caller, signal));
 }
 
 function snapshot(outcome, caller) {
@@ -181,11 +181,11 @@ function readStateSync(file) {
 async function validateState(file, options) {
   const path = toFile(file);
   const checked = toOptions(options, VALIDATING);
-  return report(await later(undefined, () => native.validate(session, LATER, path, checked)), validateState);
+  return value(await later(undefined, () => native.validate(session, LATER, path, checked)), validateState);
 }
 
 function validateStateSync(file, options) {
-  return report(native.validate(session, NOW, toFile(file), toOptions(options, VALIDATING)), validateStateSync);
+  return value(native.validate(session, NOW, toFile(file), toOptions(options, VALIDATING)), validateStateSync);
 }
 
 async function writeState(file, patch, options) {
@@ -298,22 +298,21 @@ function* updating(run, caller, path, fn, { signal, lockTimeoutMs, ...patching }
         const json = toText(patch);
         // The patch answers to what `fn` was given, so it is written onto that or not at all.
         const options = { ifMatch: rev, ...patching };
-        const outcome = yield run((now) => native.writeLocked(session, now, lock.handle, json, options));
+        const outcome = parsed(yield run((now) => native.writeLocked(session, now, lock.handle, json, options)));
         locking.lockTimeoutMs = deadline - performance.now();
         if (isOutdated(outcome, patching) && locking.lockTimeoutMs > 0) continue;
         result = value(outcome, caller);
       }
     } finally {
-      const { failure } = yield run((now) => native.release(session, now, lock.handle));
-      if (failure && result) result.warnings = [...(result.warnings ?? []), JSON.parse(failure).message];
+      const { failure } = parsed(yield run((now) => native.release(session, now, lock.handle)));
+      if (failure && result) result.warnings = [...(result.warnings ?? []), failure.message];
     }
     return { ...result, waitedMs };
   }
 }
 
 function isOutdated({ failure }, { ifMatch }) {
-  if (failure === undefined) return false;
-  const { code } = JSON.parse(failure);
+  const code = failure?.code;
   return code === 'ERR_PIPESTATE_LOCK_LOST' || (code === 'ERR_PIPESTATE_CONFLICT' && ifMatch === undefined);
 }
 
@@ -363,7 +362,7 @@ let runs;
 function lazily(name) {
   const caller = {
     [name](...args) {
-      runs ??= require('./runs.js')({ native, session, later, report, toFile, toText, toOptions, wrong, OPTIONS, LOCKING, WAITING });
+      runs ??= require('./runs.js')({ native, session, later, value, toFile, toText, toOptions, wrong, OPTIONS, LOCKING, WAITING });
       return runs[name].apply(caller, args);
     },
   }[name];

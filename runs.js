@@ -7,7 +7,7 @@ const { isDate, isUint8Array } = require('node:util/types');
 const NOW = true;
 const LATER = false;
 
-module.exports = ({ native, session, later, report, toFile, toText, toOptions, wrong, OPTIONS, LOCKING, WAITING }) => {
+module.exports = ({ native, session, later, value, toFile, toText, toOptions, wrong, OPTIONS, LOCKING, WAITING }) => {
   /**
    * A function and its twin. `prepare` checks the arguments, told which options of waiting there are, and gives the native
    * call, which takes whether it is to be done now, and the signal that ends its wait.
@@ -16,12 +16,12 @@ module.exports = ({ native, session, later, report, toFile, toText, toOptions, w
     const later_ = {
       async [name](...args) {
         const { call, signal } = prepare(args, WAITING);
-        return report(await later(signal, () => call(LATER)), later_, signal);
+        return value(await later(signal, () => call(LATER)), later_, signal);
       },
     }[name];
     const now = {
       [`${name}Sync`](...args) {
-        return report(prepare(args, LOCKING).call(NOW), this);
+        return value(prepare(args, LOCKING).call(NOW), this);
       },
     }[`${name}Sync`];
     return { [name]: later_, [`${name}Sync`]: now };
