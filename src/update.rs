@@ -1,6 +1,7 @@
 //! The one way in which a state file changes: parse the patch (before, [`Patch::parse`]) → lock → read → merge →
 //! check → replace → unlock.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -149,10 +150,15 @@ pub fn read(path: &Path) -> Result<Snapshot, Error> {
 
 /// Reads the state file at `place`; the caller may have its lock.
 pub fn read_at(place: &Place) -> Result<Snapshot, Error> {
+    Ok(read_open(place)?.0)
+}
+
+/// The same, and the file itself, if there is one.
+fn read_open(place: &Place) -> Result<(Snapshot, Option<File>), Error> {
     let failed = |syscall| place.failed("read the state file", syscall);
     let file = match disk::patiently(|| place.folder.open(&place.name, Access::Read)) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Snapshot::missing()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Snapshot::missing(), None)),
         Err(error) => return Err(failed("open")(error)),
     };
     let facts = disk::facts(&file).map_err(failed("fstat"))?;
@@ -162,7 +168,7 @@ pub fn read_at(place: &Place) -> Result<Snapshot, Error> {
     }
     let text = disk::read_all(&file, facts.size).map_err(failed("read"))?;
     let rev = revision(&[&text]);
-    Ok(Snapshot { text, rev, facts: Some(facts) })
+    Ok((Snapshot { text, rev, facts: Some(facts) }, Some(file)))
 }
 
 impl Snapshot {
@@ -353,7 +359,10 @@ fn edit_locked<T>(
 fn read_locked(lock: &Lock, options: &WriteOptions) -> Result<Snapshot, Error> {
     let place = lock.place();
     sweep_if_needed(lock);
-    let snapshot = read_at(place)?;
+    let (snapshot, file) = read_open(place)?;
+    if let Some(file) = file {
+        lock.keep_open(file);
+    }
     if let Some(expected) = options.if_match.as_ref().filter(|expected| **expected != snapshot.rev) {
         let (expected, actual) = (expected.clone(), snapshot.rev);
         return Err(Error::Conflict { path: place.path.clone(), expected, actual });

@@ -4,6 +4,7 @@
 //! path that is turned, cannot move half of a protocol elsewhere. Names never lead out of the folder and links are
 //! never followed. The platforms are siblings with equal signatures.
 
+mod replaced;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
@@ -12,6 +13,8 @@ pub use unix::*;
 mod windows;
 #[cfg(windows)]
 pub use windows::*;
+
+pub use replaced::{Replaced, close_replaced_apart};
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::content::{self, Content};
@@ -154,7 +154,16 @@ impl Acquiring {
                 self.forget(private.name.as_ref());
                 let Private { file, id, lines, .. } = private;
                 let place = self.place.clone();
-                Ok(Some(Lock { place, file, _bell: None, id, lines, taken_over: false, released: false }))
+                Ok(Some(Lock {
+                    place,
+                    file,
+                    _bell: None,
+                    id,
+                    lines,
+                    taken_over: false,
+                    released: false,
+                    replaced: Mutex::default(),
+                }))
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 self.private = Some(private);
@@ -323,7 +332,16 @@ impl Acquiring {
             let _ = place.folder.unlink(&place.lock_name);
             return Err(place.failed("write into the lock", "write")(source));
         }
-        Ok(Lock { place, file, _bell: bell, id, lines, taken_over, released: false })
+        Ok(Lock {
+            place,
+            file,
+            _bell: bell,
+            id,
+            lines,
+            taken_over,
+            released: false,
+            replaced: Mutex::default(),
+        })
     }
 
     /// L7: whether a lock that names nobody has done so for long enough.

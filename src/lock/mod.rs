@@ -86,7 +86,7 @@ mod watch;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use acquiring::{Acquiring, Attempt, Busy};
@@ -96,7 +96,7 @@ pub use watch::{Watch, WatchId};
 
 use turn::Mark;
 
-use crate::disk::{self, FileId};
+use crate::disk::{self, FileId, Replaced};
 use crate::error::Error;
 use crate::place::Place;
 
@@ -142,6 +142,8 @@ pub struct Lock {
     lines: Vec<u8>,
     taken_over: bool,
     released: bool,
+    /// The last field, as it is dropped: when the kernel lock has been given back.
+    replaced: Mutex<Option<Replaced>>,
 }
 
 impl Lock {
@@ -158,6 +160,12 @@ impl Lock {
     /// Whether it was a dead holder's, who may have left files behind.
     pub fn was_taken_over(&self) -> bool {
         self.taken_over
+    }
+
+    /// Keeps `file`, which is to be replaced, open until others can have the lock: freeing what is in it can take longer than
+    /// the rest of a write.
+    pub fn keep_open(&self, file: File) {
+        *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(Replaced::new(file));
     }
 
     /// Whether the lock is still ours by name and by content (L11): asked just before the rename that commits.

@@ -10,6 +10,7 @@ use napi::{Env, Status, sys};
 
 use super::convert::{Settled, Value};
 use super::held::Held;
+use crate::disk;
 use crate::engine::{self, Acquired, Interrupted, Job, Owner};
 use crate::error::Error;
 use crate::update::Written;
@@ -64,6 +65,7 @@ impl Session {
             .build_threadsafe_function::<(i64, Settled)>()
             .weak::<true>()
             .build_callback(|context| Ok(context.value.into()))?;
+        disk::close_replaced_apart();
         let owner = engine::new_owner();
         let session = Arc::new(Session {
             owner,
