@@ -2,7 +2,7 @@
 
 // The JavaScript half of the API (index.d.ts): it checks arguments, makes promises and errors, and leaves the rest to
 // Rust. Every call of `native` either is done `now` and returns an outcome, `{ value }` or `{ failure }`, mostly as JSON, or
-// returns an id, and `settle` is called with that id and the outcome.
+// returns an id, and `settle` is called with that id among others, and the outcomes.
 //
 // Reading, writing and locking is here; what knows about runs and tasks is in runs.js, which is loaded when it is asked for.
 
@@ -39,12 +39,14 @@ function later(signal, begin) {
   });
 }
 
-function settle(id, outcome) {
-  const { resolve, signal } = pending.get(id);
-  pending.delete(id);
+function settle(ids, outcomes) {
+  ids.forEach((id, place) => {
+    const { resolve, signal } = pending.get(id);
+    pending.delete(id);
+    if (signal) unlisten(signal, id);
+    resolve(outcomes[place]);
+  });
   if (pending.size === 0) native.keepAlive(session, false);
-  if (signal) unlisten(signal, id);
-  resolve(outcome);
 }
 
 function parsed(outcome) {
@@ -151,17 +153,20 @@ const VALIDATING = ['kind', 'maxPhase', 'strict'];
 
 /** The options that are given, checked; a name that is not known is an error, as a misspelt `ifMatch` would be ignored. */
 function toOptions(options, ...groups) {
-  const checked = {};
-  if (options === undefined) return checked;
+  if (options === undefined) return {};
   if (options === null || typeof options !== 'object') throw wrong('options must be an object');
-  for (const [name, option] of Object.entries(options)) {
+  const checked = { ...options };
+  for (const name of Object.keys(checked)) {
+    const option = checked[name];
     if (!groups.some((names) => names.includes(name))) {
       throw wrong(`options.${name} is not an option here: ${groups.flat().join(', ')}`);
     }
-    if (option === undefined) continue;
+    if (option === undefined) {
+      delete checked[name];
+      continue;
+    }
     const [expected, accepts] = OPTIONS[name];
     if (option === null || !accepts(option)) throw wrong(`options.${name} must be ${expected}`);
-    checked[name] = option;
   }
   checked.signal?.throwIfAborted();
   return checked;

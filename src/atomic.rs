@@ -11,6 +11,9 @@
 //! | 5 rename it onto the target | new | nothing |
 //! | 6 sync the folder (durable) | new, also after a power cut | nothing |
 //!
+//! What the old file had in it is freed with step 5, or, where that takes long, when the lock has been given back
+//! ([`disk::Outgoing`]).
+//!
 //! Where there was no file, the name of the folder itself is made durable before all that (durable): whoever made the
 //! folder may have been killed before they had synced it.
 //!
@@ -142,7 +145,7 @@ impl<'a> Temporary<'a> {
     }
 
     fn rename(&mut self) -> io::Result<()> {
-        self.place.folder.rename(&self.private.name, &self.place.name)?;
+        disk::replacing(|| self.place.folder.rename(&self.private.name, &self.place.name))?;
         self.renamed = true;
         Ok(())
     }

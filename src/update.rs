@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::atomic::{self, Durability, Replaced};
-use crate::disk::{self, Access, Facts, FileKind};
+use crate::disk::{self, Access, Facts, FileKind, Outgoing};
 use crate::document::{Document, Kind, Value};
 use crate::error::Error;
 use crate::lock::{self, Acquiring, Attempt, Lock};
@@ -360,8 +360,8 @@ fn read_locked(lock: &Lock, options: &WriteOptions) -> Result<Snapshot, Error> {
     let place = lock.place();
     sweep_if_needed(lock);
     let (snapshot, file) = read_open(place)?;
-    if let Some(file) = file {
-        lock.keep_open(file);
+    if let (Some(file), Some(facts)) = (file, snapshot.facts) {
+        lock.keep(Outgoing::keep(file, facts.size, &place.folder));
     }
     if let Some(expected) = options.if_match.as_ref().filter(|expected| **expected != snapshot.rev) {
         let (expected, actual) = (expected.clone(), snapshot.rev);

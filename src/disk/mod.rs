@@ -4,7 +4,7 @@
 //! path that is turned, cannot move half of a protocol elsewhere. Names never lead out of the folder and links are
 //! never followed. The platforms are siblings with equal signatures.
 
-mod replaced;
+mod outgoing;
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
@@ -14,7 +14,7 @@ mod windows;
 #[cfg(windows)]
 pub use windows::*;
 
-pub use replaced::{Replaced, close_replaced_apart};
+pub use outgoing::{Outgoing, close_outgoing_apart, replacing};
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -162,7 +162,7 @@ impl Acquiring {
                     lines,
                     taken_over: false,
                     released: false,
-                    replaced: Mutex::default(),
+                    outgoing: Mutex::default(),
                 }))
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -340,7 +340,7 @@ impl Acquiring {
             lines,
             taken_over,
             released: false,
-            replaced: Mutex::default(),
+            outgoing: Mutex::default(),
         })
     }
 

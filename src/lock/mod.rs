@@ -31,7 +31,8 @@
 //! # Holding and releasing it
 //!
 //! 8. [`Lock::is_ours`] just before the rename that commits: L names our inode and our lines stand in it.
-//! 9. [`Lock::release`]: `is_ours` again, unlink L, and only then close, which gives the kernel lock back.
+//! 9. [`Lock::release`]: `is_ours` again, unlink L, and only then close, which gives the kernel lock back. What others need
+//!    not wait for comes last: a file that was replaced and takes long to free is closed then ([`Lock::keep`]).
 //!
 //! # Who may do what, when, and what proves that it is still theirs
 //!
@@ -96,7 +97,7 @@ pub use watch::{Watch, WatchId};
 
 use turn::Mark;
 
-use crate::disk::{self, FileId, Replaced};
+use crate::disk::{self, FileId, Outgoing};
 use crate::error::Error;
 use crate::place::Place;
 
@@ -143,7 +144,7 @@ pub struct Lock {
     taken_over: bool,
     released: bool,
     /// The last field, as it is dropped: when the kernel lock has been given back.
-    replaced: Mutex<Option<Replaced>>,
+    outgoing: Mutex<Option<Outgoing>>,
 }
 
 impl Lock {
@@ -162,10 +163,9 @@ impl Lock {
         self.taken_over
     }
 
-    /// Keeps `file`, which is to be replaced, open until others can have the lock: freeing what is in it can take longer than
-    /// the rest of a write.
-    pub fn keep_open(&self, file: File) {
-        *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(Replaced::new(file));
+    /// Keeps a file that is to be replaced until others can have the lock.
+    pub fn keep(&self, outgoing: Option<Outgoing>) {
+        *self.outgoing.lock().unwrap_or_else(PoisonError::into_inner) = outgoing;
     }
 
     /// Whether the lock is still ours by name and by content (L11): asked just before the rename that commits.

@@ -1,7 +1,7 @@
 //! The Node addon: convert, call, convert back. `index.js` is the other half, and the only one that calls this one.
 //!
 //! Every call is one function: it makes a [`Job`](engine::Job) of its arguments, which is done `now`, on this thread, for the `…Sync`
-//! twin, or by the [`engine`], which tells JavaScript by calling `settle(id, outcome)`.
+//! twin, or by the [`engine`], which tells JavaScript by calling `settle(ids, outcomes)`.
 //!
 //! When the environment ends (`worker.terminate()`) or the process exits (`process.exit()`), what the session's jobs
 //! are doing is stopped short of its commit and the locks that it holds are released. No signal is handled here: a
@@ -45,10 +45,14 @@ type Opened = External<Arc<Session>>;
 /// What JavaScript has of a lock.
 type Handle = External<Arc<Held>>;
 
-/// Opens a session. `program` is what other parties read in a lock; `settle` is called with the id and the outcome of
-/// every job.
+/// Opens a session. `program` is what other parties read in a lock; `settle` is called with the ids and the
+/// outcomes of jobs.
 #[napi(skip_typescript)]
-pub fn open(env: Env, program: String, settle: Function<FnArgs<(i64, Settled)>, ()>) -> napi::Result<Opened> {
+pub fn open(
+    env: Env,
+    program: String,
+    settle: Function<FnArgs<(Vec<i64>, Vec<Settled>)>, ()>,
+) -> napi::Result<Opened> {
     Session::open(&env, program, settle).map(External::new)
 }
 

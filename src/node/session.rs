@@ -15,8 +15,11 @@ use crate::engine::{self, Acquired, Interrupted, Job, Owner};
 use crate::error::Error;
 use crate::update::Written;
 
-/// Calls `settle(id, outcome)` in JavaScript, from any thread.
-type Settle = ThreadsafeFunction<(i64, Settled), (), FnArgs<(i64, Settled)>, Status, false, true>;
+/// Calls `settle(ids, outcomes)` in JavaScript, from any thread, with all that is in [`Told`] by then.
+type Settle = ThreadsafeFunction<(), (), FnArgs<(Vec<i64>, Vec<Settled>)>, Status, false, true>;
+/// What jobs came to that JavaScript has not been told of. A call into it takes longer than many a job: where they end
+/// faster than it is told, it is told of several at once.
+type Told = Arc<Mutex<Vec<(i64, Settled)>>>;
 
 /// One loading of `index.js`: it belongs to one environment of Node, the main thread's or a worker's.
 pub struct Session {
@@ -25,6 +28,7 @@ pub struct Session {
     pub program: Arc<str>,
     held: Mutex<Vec<Weak<Held>>>,
     settle: Settle,
+    told: Told,
     apart: Apart,
 }
 
@@ -59,19 +63,22 @@ impl Session {
     pub fn open(
         env: &Env,
         program: String,
-        settle: Function<FnArgs<(i64, Settled)>, ()>,
+        settle: Function<FnArgs<(Vec<i64>, Vec<Settled>)>, ()>,
     ) -> napi::Result<Arc<Session>> {
+        let told = Told::default();
+        let all = told.clone();
         let settle = settle
-            .build_threadsafe_function::<(i64, Settled)>()
+            .build_threadsafe_function::<()>()
             .weak::<true>()
-            .build_callback(|context| Ok(context.value.into()))?;
-        disk::close_replaced_apart();
+            .build_callback(move |_| Ok(take(&all).into_iter().unzip::<_, _, Vec<_>, Vec<_>>().into()))?;
+        disk::close_outgoing_apart();
         let owner = engine::new_owner();
         let session = Arc::new(Session {
             owner,
             program: program.into(),
             held: Mutex::default(),
             settle,
+            told,
             apart: Apart::default(),
         });
         env.add_env_cleanup_hook(session.clone(), |session| session.end())?;
@@ -100,8 +107,7 @@ impl Session {
         let session = self.clone();
         let settle = move |result: Result<J::Output, Error>| {
             let settled = Settled(result.map(|output| output.into_value(&session)));
-            // It fails when the environment has ended: then nobody waits, and what was settled goes.
-            session.settle.call((id.0 as i64, settled), ThreadsafeFunctionCallMode::NonBlocking);
+            session.tell(id.0 as i64, settled);
         };
         match caught(prepare) {
             Ok(job) => engine::submit(self.owner, id, job, settle),
@@ -126,8 +132,7 @@ impl Session {
         let thread = std::thread::Builder::new().name("pipestate-agent".into()).spawn(move || {
             let stopped = || session.apart.stopped.load(Ordering::SeqCst).then_some(Error::Aborted);
             let settled = Settled(caught(|| work(&stopped)));
-            // It fails when the environment has ended: then nobody waits, and what was settled goes.
-            session.settle.call((id, settled), ThreadsafeFunctionCallMode::NonBlocking);
+            session.tell(id, settled);
             *session.apart.count() -= 1;
             session.apart.finished.notify_all();
         });
@@ -137,6 +142,18 @@ impl Session {
             return Either::A(Settled(Err(error)));
         }
         Either::B(id)
+    }
+
+    /// Tells JavaScript what a job came to.
+    fn tell(&self, id: i64, settled: Settled) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.push((id, settled));
+        let is_first = told.len() == 1;
+        drop(told);
+        // Who came before has called already. It fails when the environment has ended: then nobody waits.
+        if is_first {
+            self.settle.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        }
     }
 
     fn hold(&self, Acquired { lock, waited, left }: Acquired) -> Value {
@@ -152,6 +169,7 @@ impl Session {
     fn end(&self) {
         self.apart.end();
         engine::abandon(self.owner);
+        drop(take(&self.told));
         let held = std::mem::take(&mut *self.held.lock().unwrap_or_else(PoisonError::into_inner));
         for held in held.iter().filter_map(Weak::upgrade) {
             let _ = held.release(); // nobody is left to tell; the next writer takes it over
@@ -182,6 +200,10 @@ extern "C" fn end_all() {
 
 unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
+}
+
+fn take(told: &Told) -> Vec<(i64, Settled)> {
+    std::mem::take(&mut *told.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// What a job comes to, on its way to JavaScript.
