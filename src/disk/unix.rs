@@ -6,6 +6,8 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
@@ -106,12 +108,29 @@ impl Folder {
     }
 
     /// Gives a file made by [`Folder::create_unnamed`] the name `name`, which must not exist.
+    #[cfg(target_os = "linux")]
     pub fn link_unnamed(&self, file: &File, name: &OsStr) -> io::Result<()> {
-        // By way of /proc, because AT_EMPTY_PATH asks for a capability.
+        /// Before Linux 6.10 to link what a descriptor stands for takes a capability; the way through /proc takes /proc,
+        /// and half as long again.
+        static ONLY_BY_PROC: AtomicBool = AtomicBool::new(false);
+        if !ONLY_BY_PROC.load(Ordering::Relaxed) {
+            match retry_on_intr(|| rustix::fs::linkat(file, "", &self.fd, name, AtFlags::EMPTY_PATH)) {
+                Err(Errno::NOENT) => {}
+                linked => return Ok(linked?),
+            }
+        }
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        Ok(retry_on_intr(|| {
+        retry_on_intr(|| {
             rustix::fs::linkat(rustix::fs::CWD, &path, &self.fd, name, AtFlags::SYMLINK_FOLLOW)
-        })?)
+        })?;
+        ONLY_BY_PROC.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Never called, as there are no such files here.
+    #[cfg(not(target_os = "linux"))]
+    pub fn link_unnamed(&self, _file: &File, _name: &OsStr) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Gives the file `from` the second name `to`, which must not exist.

@@ -169,7 +169,7 @@ impl Acquiring {
                 self.private = Some(private);
                 Ok(None)
             }
-            // A nameless file gets its name by way of /proc, which may be missing; a named one may have been swept.
+            // The ways in which a nameless file gets its name may be closed; a named one may have been swept.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.private = Some(self.create_private(false)?);
                 Ok(None)

@@ -61,6 +61,9 @@ pub enum LockBefore {
 pub enum System {
     Whole,
     NoUnnamedFiles,
+    /// A nameless file is linked by way of /proc alone.
+    LinksByProc,
+    /// Nor is there a /proc.
     NoProc,
     NoLinks,
     NoUnnamedFilesAndNoLinks,
@@ -104,6 +107,7 @@ pub const WAYS: &[Way] = &[
     Way { name: "waits for a pipestate", lock: LockBefore::LivingPipestate, ..MERGE },
     Way { name: "waits for a foreign holder", lock: LockBefore::LivingForeign, ..MERGE },
     Way { name: "merges without O_TMPFILE", system: System::NoUnnamedFiles, ..MERGE },
+    Way { name: "merges on a kernel that links by way of /proc", system: System::LinksByProc, ..MERGE },
     Way { name: "merges without /proc", system: System::NoProc, ..MERGE },
     Way { name: "merges without hard links", system: System::NoLinks, ..MERGE },
     Way {
@@ -209,13 +213,14 @@ impl System {
         let rules: &[Rule] = match self {
             System::Whole => &[],
             System::NoUnnamedFiles => &[NO_UNNAMED],
+            System::LinksByProc => &[NO_LINKS_BY_DESCRIPTOR],
             System::NoLinks => &[NO_LINKS],
             System::NoUnnamedFilesAndNoLinks => &[NO_UNNAMED, NO_LINKS],
             System::NoKernelLocks => &[NO_LOCKS],
             System::NoProc => {
                 // SAFETY: system calls only, between fork and exec.
                 unsafe { command.pre_exec(cover_proc) };
-                &[]
+                &[NO_LINKS_BY_DESCRIPTOR]
             }
         };
         if !rules.is_empty() {
@@ -273,6 +278,8 @@ struct Rule {
 const TMPFILE_BIT: u32 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
 const NO_UNNAMED: Rule =
     Rule { call: libc::SYS_openat, bits: Some((2, TMPFILE_BIT)), error: libc::EOPNOTSUPP };
+const NO_LINKS_BY_DESCRIPTOR: Rule =
+    Rule { call: libc::SYS_linkat, bits: Some((4, libc::AT_EMPTY_PATH as u32)), error: libc::ENOENT };
 const NO_LINKS: Rule = Rule { call: libc::SYS_linkat, bits: None, error: libc::EPERM };
 const NO_LOCKS: Rule = Rule { call: libc::SYS_flock, bits: None, error: libc::ENOLCK };
 

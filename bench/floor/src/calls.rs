@@ -90,9 +90,9 @@ impl Place {
         let lock = call!(openat(self.folder, c".".as_ptr(), flags, 0o644)) as i32;
         call!(flock(lock, libc::LOCK_EX | libc::LOCK_NB));
         self.fill(lock, &LINES);
-        let by_descriptor = CString::new(format!("/proc/self/fd/{lock}")).expect("no NUL");
         let (folder, name) = (self.folder, self.lock.as_ptr());
-        call!(linkat(libc::AT_FDCWD, by_descriptor.as_ptr(), folder, name, libc::AT_SYMLINK_FOLLOW));
+        // Before Linux 6.10 this takes a capability, and pipestate goes by way of /proc.
+        call!(linkat(lock, c"".as_ptr(), folder, name, libc::AT_EMPTY_PATH));
         lock
     }
 

@@ -75,6 +75,7 @@ impl Recorder<'_> {
             "linkat" => {
                 let node = match path(call, 1).strip_prefix("/proc/self/fd") {
                     Ok(number) => self.open[&number.to_str().unwrap().parse::<i64>().unwrap()],
+                    Err(_) if path(call, 1).as_os_str().is_empty() => self.open[&descriptor(call, 0)],
                     Err(_) => self.find(Some(descriptor(call, 0)), &path(call, 1)).expect("it was linked"),
                 };
                 let (folder, name) = self.split(Some(descriptor(call, 2)), &path(call, 3));
