@@ -74,7 +74,7 @@ fn is_long() -> bool {
 /// Has the thread close `file`; gives it back where there is none, or where it is busy: what waits takes up space.
 fn hand_over(file: File) -> Option<File> {
     static CLOSER: LazyLock<Option<SyncSender<File>>> = LazyLock::new(|| {
-        let (sender, files) = sync_channel(1);
+        let (sender, files) = sync_channel(0);
         let closer = std::thread::Builder::new().name("pipestate-close".into());
         closer.spawn(move || files.into_iter().for_each(close)).ok().map(|_| sender)
     });
