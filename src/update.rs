@@ -150,15 +150,18 @@ pub fn read(path: &Path) -> Result<Snapshot, Error> {
 
 /// Reads the state file at `place`; the caller may have its lock.
 pub fn read_at(place: &Place) -> Result<Snapshot, Error> {
-    Ok(read_open(place)?.0)
+    Ok(match open_and_read(place)? {
+        Some((_, facts, text)) => Snapshot { rev: revision(&[&text]), text, facts: Some(facts) },
+        None => Snapshot::missing(),
+    })
 }
 
-/// The same, and the file itself, if there is one.
-fn read_open(place: &Place) -> Result<(Snapshot, Option<File>), Error> {
+/// The state file at `place`, open, what the file system says of it, and its bytes; `None` when there is none.
+fn open_and_read(place: &Place) -> Result<Option<(File, Facts, Vec<u8>)>, Error> {
     let failed = |syscall| place.failed("read the state file", syscall);
     let file = match disk::patiently(|| place.folder.open(&place.name, Access::Read)) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Snapshot::missing(), None)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed("open")(error)),
     };
     let facts = disk::facts(&file).map_err(failed("fstat"))?;
@@ -167,8 +170,7 @@ fn read_open(place: &Place) -> Result<(Snapshot, Option<File>), Error> {
         return Err(failed("read")(what));
     }
     let text = disk::read_all(&file, facts.size).map_err(failed("read"))?;
-    let rev = revision(&[&text]);
-    Ok((Snapshot { text, rev, facts: Some(facts) }, Some(file)))
+    Ok(Some((file, facts, text)))
 }
 
 impl Snapshot {
@@ -277,15 +279,15 @@ pub fn write_locked(
     options: &WriteOptions,
     caller: Caller,
 ) -> Result<Option<Written>, Error> {
-    let snapshot = read_locked(lock, options)?;
-    let commit = Commit { lock, facts: snapshot.facts, rev: snapshot.rev.clone(), options, caller };
-    match options.mode {
-        Mode::Replace => commit.replacement(snapshot, patch),
-        Mode::Merge(nulls) if snapshot.facts.is_none() => {
+    let (facts, old) = read_locked(lock, options)?.unzip();
+    let commit = Commit { lock, facts, options, caller };
+    match (options.mode, old) {
+        (Mode::Replace, old) => commit.replacement(old, patch),
+        (Mode::Merge(nulls), None) => {
             let checked = commit.check(None, &[(patch, nulls)])?;
             commit.replace(&[&merge::create(patch, nulls)], checked.warnings)
         }
-        Mode::Merge(nulls) => commit.merge(snapshot.document(&lock.place().path)?, &[(patch, nulls)]),
+        (Mode::Merge(nulls), Some(old)) => commit.merge(document(old, commit.path())?, &[(patch, nulls)]),
     }
 }
 
@@ -345,29 +347,31 @@ fn edit_locked<T>(
     decide: Decide<T>,
 ) -> Result<Option<(T, Written)>, Error> {
     let place = lock.place();
-    let Snapshot { text, rev, facts } = read_locked(lock, options)?;
-    let facts = facts.ok_or_else(|| no_such_file(&place.path))?;
-    let document = document(text, &place.path)?;
-    let current = Current { document, rev, facts, place: place.clone() };
+    let (facts, text) = read_locked(lock, options)?.ok_or_else(|| no_such_file(&place.path))?;
+    let rev = revision(&[&text]);
+    let current = Current { document: document(text, &place.path)?, rev, facts, place: place.clone() };
     let (told, steps) = decide(&current)?;
     let steps: Vec<_> = steps.iter().map(|patch| (patch, Nulls::Store)).collect();
-    let commit = Commit { lock, facts: Some(facts), rev: current.rev, options, caller };
+    let commit = Commit { lock, facts: Some(facts), options, caller };
     Ok(commit.merge(current.document, &steps)?.map(|written| (told, written)))
 }
 
-/// Reads the state whose lock is held, after cleaning up behind the dead, and makes sure of its revision (M7).
-fn read_locked(lock: &Lock, options: &WriteOptions) -> Result<Snapshot, Error> {
+/// Reads the state whose lock is held, after cleaning up behind the dead, and makes sure of its revision (M7), which is
+/// not made out where nobody asks for it. What the file system says of the file, and its bytes; `None` when there is none.
+fn read_locked(lock: &Lock, options: &WriteOptions) -> Result<Option<(Facts, Vec<u8>)>, Error> {
     let place = lock.place();
     sweep_if_needed(lock);
-    let (snapshot, file) = read_open(place)?;
-    if let (Some(file), Some(facts)) = (file, snapshot.facts) {
+    let old = open_and_read(place)?.map(|(file, facts, text)| {
         lock.keep(Outgoing::keep(file, facts.size, &place.folder));
+        (facts, text)
+    });
+    if let Some(expected) = &options.if_match {
+        let actual = old.as_ref().map_or_else(|| NO_REVISION.to_owned(), |(_, text)| revision(&[text]));
+        if *expected != actual {
+            return Err(Error::Conflict { path: place.path.clone(), expected: expected.clone(), actual });
+        }
     }
-    if let Some(expected) = options.if_match.as_ref().filter(|expected| **expected != snapshot.rev) {
-        let (expected, actual) = (expected.clone(), snapshot.rev);
-        return Err(Error::Conflict { path: place.path.clone(), expected, actual });
-    }
-    Ok(snapshot)
+    Ok(old)
 }
 
 /// The second half of a write: merge → check → replace.
@@ -375,8 +379,6 @@ struct Commit<'a> {
     lock: &'a Lock,
     /// What is there now; `None` when there is no file.
     facts: Option<Facts>,
-    /// Its revision.
-    rev: String,
     options: &'a WriteOptions,
     caller: Caller<'a>,
 }
@@ -391,15 +393,15 @@ struct Checked {
 
 impl Commit<'_> {
     /// Puts the patch in the place of whatever is there (M4).
-    fn replacement(&self, snapshot: Snapshot, patch: &Patch) -> Result<Option<Written>, Error> {
+    fn replacement(&self, old: Option<Vec<u8>>, patch: &Patch) -> Result<Option<Written>, Error> {
         let text = merge::replace(patch);
-        if snapshot.facts.is_some() && text == snapshot.text {
-            return self.keep();
+        if old.as_ref() == Some(&text) {
+            return self.keep(&text);
         }
         let mut warnings = Vec::new();
         if !rules::are_for_others(self.path()) {
             // What does not parse has no fields to keep.
-            let old = Document::parse(snapshot.text).ok();
+            let old = old.and_then(|old| Document::parse(old).ok());
             let old = old.as_ref().map(Document::root).filter(|root| root.kind() == Kind::Object);
             warnings = self.judge(old, Change::Replace(patch))?.warnings;
         }
@@ -416,7 +418,7 @@ impl Commit<'_> {
             changed |= !merged.1.is_empty();
         }
         if !changed {
-            return self.keep();
+            return self.keep(merged.0.text());
         }
         if let Some(migration) = &checked.migration {
             merged = self.step(merged, migration, Nulls::Delete)?;
@@ -475,21 +477,10 @@ impl Commit<'_> {
         &self.lock.place().path
     }
 
-    fn unchanged(&self) -> Written {
-        Written {
-            rev: self.rev.clone(),
-            changed: false,
-            created: false,
-            place: self.lock.place().clone(),
-            waited: Duration::ZERO,
-            warnings: Vec::new(),
-        }
-    }
-
     /// Changes nothing (A6), and makes sure that it is as durable as was asked for.
-    fn keep(&self) -> Result<Option<Written>, Error> {
+    fn keep(&self, text: &[u8]) -> Result<Option<Written>, Error> {
         atomic::keep(self.lock.place(), self.options.durability)?;
-        Ok(Some(self.unchanged()))
+        Ok(Some(self.written(&[text], false, Vec::new())))
     }
 
     /// Puts the content in place, if the lock is still ours.
@@ -501,13 +492,18 @@ impl Commit<'_> {
         };
         match atomic::replace(place, self.facts.as_ref(), content, self.options.durability, &may_commit)? {
             Replaced::LockLost => Ok(None),
-            Replaced::Committed => Ok(Some(Written {
-                rev: revision(content),
-                changed: true,
-                created: self.facts.is_none(),
-                warnings,
-                ..self.unchanged()
-            })),
+            Replaced::Committed => Ok(Some(self.written(content, true, warnings))),
+        }
+    }
+
+    fn written(&self, content: &[&[u8]], changed: bool, warnings: Vec<String>) -> Written {
+        Written {
+            rev: revision(content),
+            changed,
+            created: self.facts.is_none(),
+            place: self.lock.place().clone(),
+            waited: Duration::ZERO,
+            warnings,
         }
     }
 }
