@@ -291,3 +291,23 @@ fn a_stdout_at_its_size_limit_does_not_undo_a_write() {
     assert!(ran.stderr.starts_with("pipestate: warning: stdout: cannot print the result: "), "{ran:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\"a\":1,\"b\":2}\n");
 }
+
+/// From 4 MiB on it is read by two threads.
+#[test]
+fn a_large_state_is_patched_byte_by_byte_like_a_small_one() {
+    let folder = Folder::new();
+    let items: Vec<String> = (0..400_000).map(|number| format!("\"item {number}\"")).collect();
+    let state = |a: u32| format!("{{\n  \"a\": {a},\n  \"items\": [{}]\n}}\n", items.join(", "));
+    let file = folder.file("state.json", state(0));
+    for a in 1..4 {
+        let ran = run(
+            [OsStr::new("write"), "--no-fsync".as_ref(), "--json".as_ref(), file.as_os_str()],
+            format!("{{\"a\":{a}}}"),
+        );
+        assert!(fs::read(&file).unwrap() == state(a).into_bytes(), "{a}");
+        let told: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let rev = run([OsStr::new("get"), "--rev".as_ref(), file.as_os_str()], "").stdout;
+        assert_eq!(told["rev"], rev.trim());
+    }
+    assert_eq!(folder.names(), ["state.json"]);
+}

@@ -1,5 +1,7 @@
 //! Unix: a folder is a descriptor, and every call names a file relative to it.
 
+mod reading;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -14,6 +16,8 @@ use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::{Access, Facts, FileId, FileKind, KernelLock};
+
+pub use reading::{read_at_start, read_at_start_until};
 
 /// A folder that is held open.
 #[derive(Debug)]
@@ -425,48 +429,6 @@ fn refuse_beyond_limit(size: u64) -> io::Result<()> {
         _ => Ok(()),
     }
 }
-
-/// Reads up to `most` bytes from the start of `file`.
-pub fn read_at_start(file: &File, most: usize) -> io::Result<Vec<u8>> {
-    read_at_start_until(file, most, most)
-}
-
-/// The same, but a read that ends short of `most` at `enough` bytes or behind them is taken for the end of the file.
-pub fn read_at_start_until(file: &File, most: usize, enough: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = room(most);
-    let mut length = 0;
-    loop {
-        match retry_on_intr(|| rustix::io::pread(file, &mut bytes[length..], length as u64))? {
-            0 => break,
-            read => length += read,
-        }
-        if length >= enough {
-            break;
-        }
-    }
-    bytes.truncate(length);
-    Ok(bytes)
-}
-
-/// Zeros to read into. Many of them are asked for in large pages: in small ones their first touch takes longer than the read.
-fn room(size: usize) -> Vec<u8> {
-    #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
-    let mut bytes = vec![0; size];
-    #[cfg(target_os = "linux")]
-    if size >= LARGE {
-        use rustix::mm::{Advice, madvise};
-        let start = bytes.as_mut_ptr().wrapping_byte_add(bytes.as_ptr().align_offset(PAGE));
-        // SAFETY: the pages lie in `bytes`, and what is in them stays. A refusal costs time and nothing else.
-        let _ = unsafe { madvise(start.cast(), size - PAGE, Advice::LinuxHugepage) };
-    }
-    bytes
-}
-
-#[cfg(target_os = "linux")]
-const LARGE: usize = 4 << 20;
-/// The largest that pages are anywhere; the system wants its advice to begin at one.
-#[cfg(target_os = "linux")]
-const PAGE: usize = 64 << 10;
 
 /// Asks for the exclusive kernel lock of `file` (flock), without waiting.
 pub fn try_kernel_lock(file: &File) -> io::Result<KernelLock> {

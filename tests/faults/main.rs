@@ -101,3 +101,22 @@ fn a_crowd_without_hard_links_all_finish_and_lose_nothing() {
     assert_eq!(folder.names(), ["state.json"]);
     assert!(started.elapsed() < Duration::from_secs(2), "took {:?}", started.elapsed());
 }
+
+/// A large state is read by two threads. A system that has none left is no failure.
+#[test]
+fn a_large_state_is_written_also_where_no_thread_can_be_started() {
+    if !strace::available() {
+        return;
+    }
+    let folder = support::Folder::new();
+    let ballast = "x".repeat(9_000_000);
+    let file = folder.file("state.json", format!("{{\"a\":1,\"ballast\":\"{ballast}\"}}\n"));
+    let trace = tempfile::NamedTempFile::new().unwrap();
+    let refuse = ["--inject=clone,clone3:error=EAGAIN", "--trace=clone,clone3"];
+    let mut command = strace::command(trace.path(), refuse);
+    command.arg("write").arg(&file);
+    support::assert_written(&support::finish(support::start(command), "{\"a\":2}"));
+    assert!(fs::read(&file).unwrap() == format!("{{\"a\":2,\"ballast\":\"{ballast}\"}}\n").into_bytes());
+    assert_eq!(folder.names(), ["state.json"]);
+    assert!(fs::read_to_string(trace.path()).unwrap().contains("(INJECTED)"));
+}
