@@ -6,7 +6,7 @@
 //! until its lock has been given back; and in a process that goes on, as Node's does, a thread closes it.
 
 use std::fs::File;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
@@ -23,21 +23,26 @@ static APART: AtomicBool = AtomicBool::new(false);
 
 /// A file that is being replaced, open until this is dropped.
 #[derive(Debug)]
-pub struct Outgoing(Option<File>);
+pub struct Outgoing {
+    file: Option<File>,
+    is_large: bool,
+}
 
 impl Outgoing {
     /// Keeps `file` open, which has `size` bytes and lies in `folder`, if freeing them is to be put off.
     pub fn keep(file: File, size: u64, folder: &Folder) -> Option<Outgoing> {
         // On Windows an open file can be in the way of its replacement, and NFS and FUSE rename it instead of freeing it.
         let may_be_open = || cfg!(unix) && !folder.is_shared_between_hosts();
-        ((size > MANY || is_long()) && may_be_open()).then_some(Outgoing(Some(file)))
+        let is_large = size > MANY;
+        ((is_large || is_long()) && may_be_open()).then_some(Outgoing { file: Some(file), is_large })
     }
 }
 
 impl Drop for Outgoing {
     fn drop(&mut self) {
-        let Some(file) = self.0.take() else { return };
-        let rest = if APART.load(Ordering::Relaxed) && is_long() { hand_over(file) } else { Some(file) };
+        let Some(file) = self.file.take() else { return };
+        let is_apart = APART.load(Ordering::Relaxed) && (self.is_large || is_long());
+        let rest = if is_apart { hand_over(file) } else { Some(file) };
         if let Some(file) = rest {
             close(file);
         }
@@ -73,12 +78,17 @@ fn is_long() -> bool {
 
 /// Has the thread close `file`; gives it back where there is none, or where it is busy: what waits takes up space.
 fn hand_over(file: File) -> Option<File> {
-    static CLOSER: LazyLock<Option<SyncSender<File>>> = LazyLock::new(|| {
+    static CLOSER: OnceLock<Option<SyncSender<File>>> = OnceLock::new();
+    let mut file = Some(file);
+    let closer = CLOSER.get_or_init(|| {
         let (sender, files) = sync_channel(0);
+        // The thread begins with this one: it will not be listening yet when it is asked.
+        let first = file.take();
         let closer = std::thread::Builder::new().name("pipestate-close".into());
-        closer.spawn(move || files.into_iter().for_each(close)).ok().map(|_| sender)
+        closer.spawn(move || first.into_iter().chain(files).for_each(close)).ok().map(|_| sender)
     });
-    let Some(closer) = &*CLOSER else { return Some(file) };
+    let file = file?;
+    let Some(closer) = closer else { return Some(file) };
     match closer.try_send(file) {
         Ok(()) => None,
         Err(TrySendError::Full(file) | TrySendError::Disconnected(file)) => Some(file),
@@ -131,14 +141,15 @@ mod tests {
         let threads = || std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
         let before = threads();
         close_outgoing_apart();
-        for _ in 0..3 {
-            LAST_TOOK.store(2 * LONG.as_nanos() as u64, Ordering::Relaxed);
+        // What is large from the first time on.
+        for (took, is_large) in [(0, true), (2 * LONG.as_nanos() as u64, false), (0, true)] {
+            LAST_TOOK.store(took, Ordering::Relaxed);
             let (file, mut closed) = file();
-            drop(Outgoing(Some(file)));
+            drop(Outgoing { file: Some(file), is_large });
             assert_eq!(closed.read(&mut [0]).unwrap(), 0);
-        }
-        if Path::new("/proc/self/task").exists() {
-            assert_eq!(threads(), before + 1);
+            if Path::new("/proc/self/task").exists() {
+                assert_eq!(threads(), before + 1);
+            }
         }
     }
 }
