@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use napi::Env;
-use napi::bindgen_prelude::{External, FnArgs, Function};
+use napi::bindgen_prelude::{External, Function};
 use napi_derive::napi;
 use serde_json::json;
 
@@ -30,11 +30,10 @@ use crate::runs::{self, StateFile};
 use crate::update::{self, Caller};
 use crate::validate::validate_file;
 use convert::{
-    File, LockSyncOptions, RecoverOptions, ScanOptions, Settled, Text, ValidateOptions, Value,
-    WriteSyncOptions,
+    File, LockSyncOptions, RecoverOptions, ScanOptions, Text, ValidateOptions, Value, WriteSyncOptions,
 };
 use held::Held;
-use session::{Outcome, Session};
+use session::{Outcome, Outcomes, Session};
 
 /// A patch of at most this many bytes is checked by the call itself, so that what is wrong with it is told before its
 /// turn comes; that takes less time than handing it to another thread.
@@ -48,11 +47,7 @@ type Handle = External<Arc<Held>>;
 /// Opens a session. `program` is what other parties read in a lock; `settle` is called with the ids and the
 /// outcomes of jobs.
 #[napi(skip_typescript)]
-pub fn open(
-    env: Env,
-    program: String,
-    settle: Function<FnArgs<(Vec<i64>, Vec<Settled>)>, ()>,
-) -> napi::Result<Opened> {
+pub fn open(env: Env, program: String, settle: Function<Outcomes, ()>) -> napi::Result<Opened> {
     Session::open(&env, program, settle).map(External::new)
 }
 

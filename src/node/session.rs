@@ -15,8 +15,10 @@ use crate::engine::{self, Acquired, Interrupted, Job, Owner};
 use crate::error::Error;
 use crate::update::Written;
 
+/// Jobs by their ids, and what they came to.
+pub type Outcomes = FnArgs<(Vec<i64>, Vec<Settled>)>;
 /// Calls `settle(ids, outcomes)` in JavaScript, from any thread, with all that is in [`Told`] by then.
-type Settle = ThreadsafeFunction<(), (), FnArgs<(Vec<i64>, Vec<Settled>)>, Status, false, true>;
+type Settle = ThreadsafeFunction<(), (), Outcomes, Status, false, true>;
 /// What jobs came to that JavaScript has not been told of. A call into it takes longer than many a job: where they end
 /// faster than it is told, it is told of several at once.
 type Told = Arc<Mutex<Vec<(i64, Settled)>>>;
@@ -60,11 +62,7 @@ pub type Outcome = Either<Settled, i64>;
 
 impl Session {
     /// Opens a session, which ends with its environment or with the process.
-    pub fn open(
-        env: &Env,
-        program: String,
-        settle: Function<FnArgs<(Vec<i64>, Vec<Settled>)>, ()>,
-    ) -> napi::Result<Arc<Session>> {
+    pub fn open(env: &Env, program: String, settle: Function<Outcomes, ()>) -> napi::Result<Arc<Session>> {
         let told = Told::default();
         let all = told.clone();
         let settle = settle
