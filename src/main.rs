@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use pipestate::cli;
+
 fn main() -> ExitCode {
-    ExitCode::from(pipestate::cli::run(std::env::args_os().skip(1), "pipestate"))
+    ExitCode::from(cli::run(&cli::PIPESTATE, "pipestate", std::env::args_os().skip(1), "pipestate"))
 }

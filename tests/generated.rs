@@ -10,15 +10,90 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ValueHint};
 use clap_complete::shells::{Bash, Fish, Zsh};
 use clap_complete::{Generator, generate};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
+use pipestate::cli::PIPESTATE;
+use pipestate::cli::arguments::{Argument, Command as Table, Kind, Stop, parse};
 use support::*;
+
+/// A table as clap has it, which draws man page and completions, and is what the parser is compared with.
+fn to_clap(table: &'static Table) -> clap::Command {
+    let mut command = clap::Command::new(table.name).about(table.about).disable_help_subcommand(true);
+    if !table.examples.is_empty() {
+        command = command.before_help(table.examples);
+    }
+    let notes = (table.notes)();
+    if !notes.is_empty() {
+        command = command.after_help(notes);
+    }
+    if !table.commands.is_empty() {
+        command = command.subcommand_required(true).arg_required_else_help(true);
+    }
+    command
+        .args(table.all_arguments().into_iter().map(argument_to_clap))
+        .subcommands(table.commands.iter().map(|it| to_clap(it)))
+}
+
+fn argument_to_clap(argument: &'static Argument) -> Arg {
+    let named = |text: &'static str| Some(text).filter(|text| !text.is_empty());
+    let id = named(argument.name).or(named(argument.value)).unwrap_or("short");
+    let mut arg = Arg::new(id).help(argument.help);
+    if let (Kind::Flag | Kind::Option, Some(name)) = (argument.kind, named(argument.name)) {
+        arg = arg.long(name);
+    }
+    if let Some(short) = argument.short {
+        arg = arg.short(short);
+    }
+    if let Some(alias) = named(argument.alias) {
+        arg = arg.visible_alias(alias);
+    }
+    if let Some(default) = named(argument.default) {
+        arg = arg.default_value(default).hide_default_value(argument.is_told);
+    }
+    for (name, add) in [
+        (argument.excludes, Arg::conflicts_with as fn(Arg, &'static str) -> Arg),
+        (argument.requires, Arg::requires),
+        (argument.unless, Arg::required_unless_present),
+    ] {
+        if let Some(name) = named(name) {
+            arg = add(arg, name);
+        }
+    }
+    let shape = argument.shape;
+    arg = match argument.kind {
+        Kind::Flag => arg.action(ArgAction::SetTrue),
+        _ if shape.is_many => arg.action(ArgAction::Append),
+        _ => arg.action(ArgAction::Set),
+    };
+    if matches!(argument.kind, Kind::Flag) {
+        return arg;
+    }
+    if argument.is_greedy || (shape.is_many && matches!(argument.kind, Kind::Operand)) {
+        arg = arg.num_args(1..);
+    }
+    arg = arg.value_name(argument.value).required(shape.is_required && argument.unless.is_empty());
+    if !argument.words.is_empty() {
+        return arg
+            .value_parser(PossibleValuesParser::new(argument.words))
+            .hide_possible_values(argument.is_told);
+    }
+    if shape.is_path {
+        return arg.value_parser(clap::value_parser!(std::path::PathBuf)).value_hint(ValueHint::AnyPath);
+    }
+    arg
+}
+
+fn clap_command() -> clap::Command {
+    to_clap(&PIPESTATE).version(env!("CARGO_PKG_VERSION"))
+}
 
 /// The page: the program as a whole, and every command of it with its options and examples.
 fn page() -> String {
-    let command = pipestate::cli::command().disable_help_flag(true);
+    let command = clap_command().disable_help_flag(true);
     let man = Man::new(command.clone()).manual("pipestate").date("");
     let mut page = Vec::new();
     man.render_title(&mut page).unwrap();
@@ -108,7 +183,7 @@ fn assert_current(name: &str, generated: &str) {
 fn the_completions_are_up_to_date() {
     fn script(generator: impl Generator) -> String {
         let mut script = Vec::new();
-        generate(generator, &mut pipestate::cli::command(), "pipestate", &mut script);
+        generate(generator, &mut clap_command(), "pipestate", &mut script);
         String::from_utf8(script).unwrap()
     }
     assert_current("completions/pipestate.bash", &script(Bash));
@@ -153,4 +228,71 @@ fn completions_are_printed_for_each_shell_and_complete_in_bash() {
     if let Some(words) = shell("zsh", "\"$PROGRAM\" completions zsh > /dev/null && echo ok") {
         assert_eq!(words, "ok\n");
     }
+}
+
+/// Words that a command may be given: its own arguments in all their spellings, and others'.
+fn some_words(command: &Table, random: &mut fastrand::Rng) -> Vec<String> {
+    let arguments = command.all_arguments();
+    let value = |argument: &Argument, random: &mut fastrand::Rng| match random.choice(argument.words) {
+        Some(word) => (*word).to_owned(),
+        None => "7".to_owned(),
+    };
+    let mut words = Vec::new();
+    for _ in 0..random.usize(0..6) {
+        let Some(argument) = random.choice(&arguments) else { break };
+        let name =
+            if random.u8(..4) > 0 || argument.alias.is_empty() { argument.name } else { argument.alias };
+        match (argument.kind, argument.short, random.u8(..12)) {
+            (_, _, 0) => words.push("word".into()),
+            (_, _, 1) => words.push(["--", "-", "--no-such", "-q", "--json"][random.usize(..5)].into()),
+            (Kind::Operand, ..) => words.push(value(argument, random)),
+            (Kind::Flag, Some(short), _) => words.push(format!("-{short}")),
+            (Kind::Flag, None, 2) => words.push(format!("--{name}=1")),
+            (Kind::Flag, None, _) => words.push(format!("--{name}")),
+            (_, _, 3) => words.push(format!("--{name}")),
+            (_, Some(short), 4..8) => words.push(format!("-{short}{}", value(argument, random))),
+            (_, _, 4..8) => words.push(format!("--{name}={}", value(argument, random))),
+            _ => words.extend([format!("--{name}"), value(argument, random)]),
+        }
+    }
+    // What has to be given mostly is, so that not all fail for that.
+    for argument in arguments.iter().filter(|argument| argument.shape.is_required) {
+        let value = value(argument, random);
+        match (random.u8(..8), argument.kind) {
+            (0, _) => {}
+            (_, Kind::Operand) => words.push(value),
+            _ => words.splice(..0, [format!("--{}", argument.name), value]).for_each(drop),
+        }
+    }
+    words
+}
+
+#[test]
+fn the_parser_accepts_what_clap_accepts() {
+    let seed = fastrand::u64(..);
+    let mut random = fastrand::Rng::with_seed(seed);
+    let groups = PIPESTATE.commands.iter().filter(|command| !command.commands.is_empty());
+    let leaves = PIPESTATE.commands.iter().filter(|command| command.commands.is_empty());
+    let mut accepted = 0;
+    for command in leaves.chain(groups.flat_map(|group| group.commands)) {
+        let clap = to_clap(command).no_binary_name(true).disable_help_flag(true);
+        for _ in 0..400 {
+            let words = some_words(command, &mut random);
+            let theirs = clap.clone().try_get_matches_from(&words);
+            let ours = parse(command, command.name, words.iter().map(Into::into));
+            let told = match &ours {
+                Ok(_) => "accepted",
+                Err(Stop::Wrong(message)) => message,
+                Err(_) => "help",
+            };
+            assert_eq!(
+                ours.is_ok(),
+                theirs.is_ok(),
+                "{} {words:?}: {told}; {theirs:?}; seed {seed}",
+                command.name
+            );
+            accepted += u32::from(ours.is_ok());
+        }
+    }
+    assert!(accepted > 1_000, "{accepted}");
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use chrono::Utc;
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, arguments};
 use super::edit::{EditOptions, as_caller, tell, warn, with_write};
 use super::halt;
 use super::output::Output;
@@ -13,35 +13,30 @@ use crate::agent::attempt::{self, Answer, MOST_ATTEMPTS};
 use crate::agent::hooks::Hooks;
 use crate::error::Error;
 
-/// Ask for the next of the three attempts of a loop; the fourth halts the run
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Ask for the next of the three attempts of a loop; the fourth halts the run
+    #[examples = "\
 Examples:
   pipestate attempt agent-state.json --loop build-fix
   pipestate attempt agent-state.json --loop build-fix --reflect 'the import was missing: add it to Package.swift'
-  pipestate attempt agent-state.json --loop build-fix --reset                              a human allows three more")]
-pub struct Attempt {
-    /// The state file
-    file: PathBuf,
-    /// What is tried again and again
-    #[arg(long = "loop", value_name = "NAME")]
-    name: String,
-    /// What failed, and which change mends it; needed from the second attempt on, and never the same twice
-    #[arg(long, value_name = "TEXT", conflicts_with = "reset")]
-    reflect: Option<String>,
-    /// Give the loop its attempts back
-    #[arg(long)]
-    reset: bool,
-    #[command(flatten)]
-    edit: EditOptions,
-    /// Print number and earlier reflections as one JSON object
-    #[arg(long)]
-    pub json: bool,
+  pipestate attempt agent-state.json --loop build-fix --reset                              a human allows three more"]
+    pub struct Attempt {
+        /// The state file
+        file: PathBuf = operand("FILE"),
+        /// What is tried again and again
+        name: String = option("loop", "NAME"),
+        /// What failed, and which change mends it; needed from the second attempt on, and never the same twice
+        reflect: Option<String> = option("reflect", "TEXT").excludes("reset"),
+        /// Give the loop its attempts back
+        reset: bool = flag("reset"),
+        edit: EditOptions = group(EditOptions::ARGUMENTS),
+        /// Print number and earlier reflections as one JSON object
+        json: bool = flag("json"),
+    }
 }
 
-impl Attempt {
-    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+impl Run for Attempt {
+    fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let options = self.edit.read()?;
         if self.reset {
             let written = as_caller(program, "attempt", |caller| {

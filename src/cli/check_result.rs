@@ -1,30 +1,28 @@
 //! `pipestate check-result`.
 
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, arguments};
 use super::{input, output::Output};
 use crate::agent::result;
 use crate::error::Error;
 
-/// Check the result of a sub-agent on stdin: {"status", "findings", "files_changed", "blocking"}
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Check the result of a sub-agent on stdin: {"status", "findings", "files_changed", "blocking"}
+    #[examples = "\
 Examples:
   pipestate check-result < answer.txt              a line per slip; exit 0: as it should be, 1: not
-  pipestate check-result --extract < answer.txt    print the JSON that stands inside prose or a code fence")]
-pub struct CheckResult {
-    /// Print the JSON of the result, whatever stands around it; exit 1 only if that JSON is wrong
-    #[arg(long, conflicts_with = "json")]
-    extract: bool,
-    /// Print findings and result as one JSON object
-    #[arg(long)]
-    pub json: bool,
+  pipestate check-result --extract < answer.txt    print the JSON that stands inside prose or a code fence"]
+    pub struct CheckResult {
+        /// Print the JSON of the result, whatever stands around it; exit 1 only if that JSON is wrong
+        extract: bool = flag("extract").excludes("json"),
+        /// Print findings and result as one JSON object
+        json: bool = flag("json"),
+    }
 }
 
-impl CheckResult {
-    pub fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for CheckResult {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         let checked = result::check(input::read_stdin()?);
         if self.extract {
             if let Some(text) = &checked.text {

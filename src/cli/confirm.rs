@@ -5,8 +5,7 @@ use std::io::{BufRead, IsTerminal, stderr, stdin, stdout};
 use std::path::Path;
 use std::time::Duration;
 
-use clap::Args;
-
+use super::arguments::arguments;
 use super::edit::as_caller;
 use super::output::Output;
 use super::signals;
@@ -19,20 +18,17 @@ use crate::lock;
 use crate::log;
 use crate::update::WriteOptions;
 
-/// How a plan is confirmed.
-#[derive(Args)]
-pub struct Confirming {
-    /// Run the plan that this token was printed with, once
-    #[arg(long, value_name = "TOKEN")]
-    confirm: Option<String>,
-    #[command(flatten)]
-    logs: LogsOptions,
-    /// Milliseconds to wait for a lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]
-    #[arg(long, value_name = "MS")]
-    lock_timeout: Option<u64>,
-    /// Print the plan or the result as one JSON object
-    #[arg(long)]
-    pub json: bool,
+arguments! {
+    /// How a plan is confirmed.
+    pub struct Confirming {
+        /// Run the plan that this token was printed with, once
+        confirm: Option<String> = option("confirm", "TOKEN"),
+        logs: LogsOptions = group(LogsOptions::ARGUMENTS),
+        /// Milliseconds to wait for a lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]
+        lock_timeout: Option<u64> = option("lock-timeout", "MS"),
+        /// Print the plan or the result as one JSON object
+        json: bool = flag("json"),
+    }
 }
 
 impl Confirming {

@@ -2,37 +2,34 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, arguments};
 use super::output::Output;
 use crate::doctor::{self, Diagnosis, Symptom, is_trouble};
 use crate::error::Error;
 use crate::runs;
 use crate::text::{one_line, shell_quoted};
 
-/// Explain what is wrong with a state file and where, and propose a repaired copy
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Explain what is wrong with a state file and where, and propose a repaired copy
+    #[examples = "\
 Examples:
   pipestate doctor agent-state.json           what is wrong, with line, column and byte
   pipestate doctor .                          the state in this folder, or all below it
-  pipestate doctor --propose agent-state.json write agent-state.json.proposed-1 beside it; the file stays as it is")]
-pub struct Doctor {
-    /// Write a repaired copy beside the file (at most 5), and say what was changed
-    #[arg(long)]
-    propose: bool,
-    /// Print the diagnoses as one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// The state file, the folder that has one, or a folder with runs or tasks below it
-    #[arg(value_name = "FILE|DIR")]
-    path: PathBuf,
+  pipestate doctor --propose agent-state.json write agent-state.json.proposed-1 beside it; the file stays as it is"]
+    pub struct Doctor {
+        /// Write a repaired copy beside the file (at most 5), and say what was changed
+        propose: bool = flag("propose"),
+        /// Print the diagnoses as one JSON object
+        json: bool = flag("json"),
+        /// The state file, the folder that has one, or a folder with runs or tasks below it
+        path: PathBuf = operand("FILE|DIR"),
+    }
 }
 
-impl Doctor {
-    pub fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for Doctor {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         let files = runs::state_files(&self.path)?;
         let mut diagnoses: Vec<Diagnosis> = files.iter().map(|file| doctor::examine(file)).collect();
         let mut code = doctor::worst_exit_code(&diagnoses);

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::arguments::arguments;
 use super::output::Output;
 use super::signals;
 use crate::atomic::Durability;
@@ -14,15 +14,14 @@ use crate::kind::StateKind;
 use crate::lock;
 use crate::update::{self, Caller, WriteOptions, Written};
 
-/// How a state file is written.
-#[derive(Args)]
-pub struct EditOptions {
-    /// Do not wait for the disk: faster, but a power cut may take the write back
-    #[arg(long)]
-    no_fsync: bool,
-    /// Milliseconds to wait for the lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]
-    #[arg(long, value_name = "MS")]
-    lock_timeout: Option<u64>,
+arguments! {
+    /// How a state file is written.
+    pub struct EditOptions {
+        /// Do not wait for the disk: faster, but a power cut may take the write back
+        no_fsync: bool = flag("no-fsync"),
+        /// Milliseconds to wait for the lock, 0: one try [default: $PIPESTATE_LOCK_TIMEOUT_MS or 10000]
+        lock_timeout: Option<u64> = option("lock-timeout", "MS"),
+    }
 }
 
 impl EditOptions {

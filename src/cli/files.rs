@@ -2,43 +2,38 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, arguments};
 use super::output::Output;
 use crate::agent::files::{self, File};
 use crate::error::Error;
 
-/// List the files that one phase has put out, relative to the worktree
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// List the files that one phase has put out, relative to the worktree
+    #[examples = "\
 Examples:
   pipestate files agent-state.json --phase 4 --missing
   pipestate files agent-state.json --phase 4 -z |
-      git --literal-pathspecs checkout BASE --pathspec-from-file=- --pathspec-file-nul      take phase 4 back, no other")]
-pub struct Files {
-    /// The state file
-    file: PathBuf,
-    /// The phase
-    #[arg(long, value_name = "N")]
-    phase: u32,
-    /// Only files that are not there
-    #[arg(long, conflicts_with = "existing")]
-    missing: bool,
-    /// Only files that are there
-    #[arg(long)]
-    existing: bool,
-    /// End each with a NUL byte instead of a line feed, and quote none
-    #[arg(short = 'z', conflicts_with = "json")]
-    nul: bool,
-    /// Print them as one JSON object
-    #[arg(long)]
-    pub json: bool,
+      git --literal-pathspecs checkout BASE --pathspec-from-file=- --pathspec-file-nul      take phase 4 back, no other"]
+    pub struct Files {
+        /// The state file
+        file: PathBuf = operand("FILE"),
+        /// The phase
+        phase: u32 = option("phase", "N"),
+        /// Only files that are not there
+        missing: bool = flag("missing").excludes("existing"),
+        /// Only files that are there
+        existing: bool = flag("existing"),
+        /// End each with a NUL byte instead of a line feed, and quote none
+        nul: bool = flag("").short('z').excludes("json"),
+        /// Print them as one JSON object
+        json: bool = flag("json"),
+    }
 }
 
-impl Files {
-    pub fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for Files {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         let there = match (self.missing, self.existing) {
             (true, _) => Some(false),
             (_, true) => Some(true),

@@ -2,36 +2,34 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, arguments};
 use super::output::Output;
 use crate::error::Error;
 use crate::update;
 
-/// Print a value of the state file, byte for byte as it stands there
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Print a value of the state file, byte for byte as it stands there
+    #[examples = "\
 Examples:
   pipestate get agent-state.json                      the whole document
   pipestate get agent-state.json /phases/4/status     one value, by its JSON pointer (RFC 6901)
-  pipestate get --rev agent-state.json                the revision, for `write --if-match`")]
-pub struct Get {
-    /// Print the revision instead; `none` if there is no file
-    #[arg(long, conflicts_with = "pointer")]
-    rev: bool,
-    /// Print path, revision, pointer and value as one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// The state file
-    file: PathBuf,
-    /// What to print; exit 1 if it is not there [default: the whole document]
-    pointer: Option<String>,
+  pipestate get --rev agent-state.json                the revision, for `write --if-match`"]
+    pub struct Get {
+        /// Print the revision instead; `none` if there is no file
+        rev: bool = flag("rev").excludes("POINTER"),
+        /// Print path, revision, pointer and value as one JSON object
+        json: bool = flag("json"),
+        /// The state file
+        file: PathBuf = operand("FILE"),
+        /// What to print; exit 1 if it is not there [default: the whole document]
+        pointer: Option<String> = operand("POINTER"),
+    }
 }
 
-impl Get {
-    pub fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for Get {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         let snapshot = update::read(&self.file)?;
         let path = self.file.to_string_lossy();
         if self.rev {

@@ -1,32 +1,35 @@
 //! `pipestate guard`.
 
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, arguments};
 use super::input::read_stdin;
 use super::output::Output;
 use crate::error::Error;
 use crate::guard;
 
-/// Keep an agent's session from editing state files past pipestate: a PreToolUse hook of Claude Code
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Keep an agent's session from editing state files past pipestate: a PreToolUse hook of Claude Code
+    #[examples = "\
 Examples:
   pipestate guard --print-config            the settings to merge into .claude/settings.json
-  pipestate guard < event.json              a decision on stdout denies the call; nothing lets it pass")]
-#[command(after_help = "\
+  pipestate guard < event.json              a decision on stdout denies the call; nothing lets it pass"]
+    pub struct Guard {
+        /// Print the settings that install it, and read nothing
+        print_config: bool = flag("print-config"),
+    }
+}
+/// What its help ends with.
+pub fn notes() -> String {
+    "\
 Denied are Write, Edit, MultiEdit and NotebookEdit of an agent-state.json or pipeline-state.json, and shell commands
 that write onto one (>, >>, tee, mv, cp, sed -i, …). Reading one is always allowed. The exit code is 0 either way: a
-guard that cannot read its event says so on stderr and lets the call pass.")]
-pub struct Guard {
-    /// Print the settings that install it, and read nothing
-    #[arg(long)]
-    print_config: bool,
+guard that cannot read its event says so on stderr and lets the call pass."
+    .into()
 }
 
-impl Guard {
-    pub fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for Guard {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         if self.print_config {
             output.bytes(&[guard::SETTINGS.as_bytes()])?;
             return Ok(0);

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use chrono::Utc;
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, arguments};
 use super::edit::{EditOptions, as_caller, with_write};
 use super::output::Output;
 use crate::agent::halt::{self, Cause, Halted};
@@ -13,32 +13,28 @@ use crate::agent::hooks::Hooks;
 use crate::agent::state;
 use crate::error::Error;
 
-/// Pause a run that cannot go on, say so on stderr, and run the hooks
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Pause a run that cannot go on, say so on stderr, and run the hooks
+    #[examples = "\
 Examples:
   pipestate halt agent-state.json --phase 4 --cause 'no subagent returned'
   PIPESTATE_HOOKS=/etc/hooks.json pipestate halt agent-state.json --phase 4 --cause 'lock irrecoverable'
-      where the file holds argument vectors: [[\"phase-tracker.sh\", \"meta\", \"halt\", \"{cause}\"]]")]
-pub struct Halt {
-    /// The state file
-    file: PathBuf,
-    /// The phase that cannot go on
-    #[arg(long, value_name = "N")]
-    phase: u32,
-    /// Why
-    #[arg(long, value_name = "TEXT")]
-    cause: String,
-    #[command(flatten)]
-    edit: EditOptions,
-    /// Print how it went as one JSON object
-    #[arg(long)]
-    pub json: bool,
+      where the file holds argument vectors: [[\"phase-tracker.sh\", \"meta\", \"halt\", \"{cause}\"]]"]
+    pub struct Halt {
+        /// The state file
+        file: PathBuf = operand("FILE"),
+        /// The phase that cannot go on
+        phase: u32 = option("phase", "N"),
+        /// Why
+        cause: String = option("cause", "TEXT"),
+        edit: EditOptions = group(EditOptions::ARGUMENTS),
+        /// Print how it went as one JSON object
+        json: bool = flag("json"),
+    }
 }
 
-impl Halt {
-    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+impl Run for Halt {
+    fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let cause = Cause { phase: self.phase, text: self.cause };
         let options = self.edit.read().inspect_err(|_| {
             // Wrong usage must not silence a halt.

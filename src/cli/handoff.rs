@@ -3,95 +3,62 @@
 use std::path::PathBuf;
 
 use chrono::Utc;
-use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::arguments::{Command, Run, arguments};
 use super::edit::{EditOptions, as_caller};
 use super::output::Output;
 use crate::agent::handoff::{self, Handoff, Latest};
 use crate::error::Error;
 
-/// Write what one phase hands over to the next into the log, and read the latest of these back
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+/// The commands about handoffs.
+pub static COMMAND: Command = Command::group(
+    "handoff",
+    "Write what one phase hands over to the next into the log, and read the latest of these back",
+    "\
 Examples:
   pipestate handoff append agent-state.json --phase 3 --name dev --done 'build green' --done '12 tests added' \\
       --remaining review --remaining report --next 'Phase 4 review, subStep start'
-  pipestate handoff latest agent-log.md")]
-pub struct HandoffCommand {
-    #[command(subcommand)]
-    command: Command,
-}
+  pipestate handoff latest agent-log.md",
+    &[&Command::new::<Append>("append"), &Command::new::<LatestArguments>("latest")],
+);
 
-#[derive(Subcommand)]
-enum Command {
-    Append(Append),
-    Latest(LatestArguments),
-}
-
-/// Append a block of at most 15 lines, whole or not at all
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-struct Append {
-    /// The state file, beside which the log lies, or the log itself
-    file: PathBuf,
-    /// The phase that has ended
-    #[arg(long, value_name = "N")]
-    phase: u32,
-    /// Its name
-    #[arg(long)]
-    name: String,
-    /// What is done; once for each
-    #[arg(long, value_name = "TEXT")]
-    done: Vec<String>,
-    /// What is left, in its order
-    #[arg(long, value_name = "TEXT")]
-    remaining: Vec<String>,
-    /// What later phases depend on
-    #[arg(long = "decision", value_name = "TEXT")]
-    decisions: Vec<String>,
-    /// A finding that is accepted and not resolved
-    #[arg(long = "open", value_name = "TEXT")]
-    open_findings: Vec<String>,
-    /// Where to go on: the next phase, its name and its sub-step
-    #[arg(long, value_name = "TEXT", required = true)]
-    next: Vec<String>,
-    #[command(flatten)]
-    edit: EditOptions,
-    /// Print the block as one JSON object
-    #[arg(long)]
-    json: bool,
-}
-
-/// Print the latest block; of an older log without one the last section, named as such; exit 1 when there is neither
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-struct LatestArguments {
-    /// The log, or the state file that it lies beside
-    file: PathBuf,
-    /// Print it as data, in one JSON object
-    #[arg(long)]
-    json: bool,
-}
-
-impl HandoffCommand {
-    pub fn json(&self) -> bool {
-        match &self.command {
-            Command::Append(append) => append.json,
-            Command::Latest(latest) => latest.json,
-        }
-    }
-
-    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
-        match self.command {
-            Command::Append(append) => append.run(program, output),
-            Command::Latest(latest) => latest.run(output),
-        }
+arguments! {
+    /// Append a block of at most 15 lines, whole or not at all
+    struct Append {
+        /// The state file, beside which the log lies, or the log itself
+        file: PathBuf = operand("FILE"),
+        /// The phase that has ended
+        phase: u32 = option("phase", "N"),
+        /// Its name
+        name: String = option("name", "NAME"),
+        /// What is done; once for each
+        done: Vec<String> = option("done", "TEXT"),
+        /// What is left, in its order
+        remaining: Vec<String> = option("remaining", "TEXT"),
+        /// What later phases depend on
+        decisions: Vec<String> = option("decision", "TEXT"),
+        /// A finding that is accepted and not resolved
+        open_findings: Vec<String> = option("open", "TEXT"),
+        /// Where to go on: the next phase, its name and its sub-step
+        next: Vec<String> = option("next", "TEXT").required(),
+        edit: EditOptions = group(EditOptions::ARGUMENTS),
+        /// Print the block as one JSON object
+        json: bool = flag("json"),
     }
 }
 
-impl Append {
+arguments! {
+    /// Print the latest block; of an older log without one the last section, named as such; exit 1 when there is neither
+    struct LatestArguments {
+        /// The log, or the state file that it lies beside
+        file: PathBuf = operand("FILE"),
+        /// Print it as data, in one JSON object
+        json: bool = flag("json"),
+    }
+}
+
+impl Run for Append {
     fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let options = self.edit.read()?;
         let log = handoff::log_of(&self.file)?;
@@ -112,8 +79,8 @@ impl Append {
     }
 }
 
-impl LatestArguments {
-    fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for LatestArguments {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         let log = handoff::log_of(&self.file)?;
         let Some(latest) = handoff::latest(&log)? else {
             let pointer = String::new();

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use super::arguments::{Run, Value, arguments};
 use super::edit::{EditOptions, as_caller, warn, with_write};
 use super::output::Output;
 use crate::error::Error;
@@ -13,56 +13,47 @@ use crate::pipeline::names::PATTERNS;
 use crate::pipeline::profile::Profile;
 use crate::pipeline::tiers::{Layout, Tier};
 
-/// Make a new run of a pipeline: its folder and its pipeline-state.json, whose path is printed
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Make a new run of a pipeline: its folder and its pipeline-state.json, whose path is printed
+    #[examples = "\
 Examples:
   pipestate init --name docs --pattern 2 --tier tier_1 --phase plan:planner --phase write
-  pipestate init --name docs --pattern 1 --tier tier_1d --layout legacy --profile profile.json")]
-pub struct Init {
-    /// The pipeline's name: a-z, 0-9 and -, at most 48 of them
-    #[arg(long)]
-    name: String,
-    /// The execution pattern
-    #[arg(long, value_parser = PATTERNS)]
-    pattern: String,
-    /// The tier that makes and runs it: tier_1, tier_1b, tier_1c, tier_1d, tier_2
-    #[arg(long, value_parser = tier)]
-    tier: Tier,
-    /// How the run lies below its scope root: temp/NAME/RUN, or superpipelines/temp/NAME/RUN
-    #[arg(long, value_parser = layout, default_value = "data", value_name = "data|legacy")]
-    layout: Layout,
-    /// The scope root [default: below the workspace, .superpipelines (data) or the tier's (legacy)]
-    #[arg(long, value_name = "DIR")]
-    scope_root: Option<PathBuf>,
-    /// A phase and who does it; once for each, in their order
-    #[arg(long = "phase", value_name = "NAME[:AGENT]")]
-    phases: Vec<String>,
-    /// The tier's platform profile, a JSON file, which the run keeps as it is
-    #[arg(long, value_name = "FILE")]
-    profile: Option<PathBuf>,
-    /// The workspace, with the tier's manifest in it [default: the working folder]
-    #[arg(long, value_name = "DIR")]
-    workspace: Option<PathBuf>,
-    /// What the run is called: a random UUID, or name and time
-    #[arg(long, value_enum, default_value = "uuid", value_name = "uuid|stamp")]
-    run_id: RunId,
-    #[command(flatten)]
-    edit: EditOptions,
-    /// Print path, ids and revision as one JSON object
-    #[arg(long)]
-    pub json: bool,
+  pipestate init --name docs --pattern 1 --tier tier_1d --layout legacy --profile profile.json"]
+    pub struct Init {
+        /// The pipeline's name: a-z, 0-9 and -, at most 48 of them
+        name: String = option("name", "NAME"),
+        /// The execution pattern
+        pattern: String = option("pattern", "PATTERN").words(&PATTERNS),
+        /// The tier that makes and runs it: tier_1, tier_1b, tier_1c, tier_1d, tier_2
+        tier: Tier = option("tier", "TIER"),
+        /// How the run lies below its scope root: temp/NAME/RUN, or superpipelines/temp/NAME/RUN
+        layout: Layout = option("layout", "data|legacy").default("data"),
+        /// The scope root [default: below the workspace, .superpipelines (data) or the tier's (legacy)]
+        scope_root: Option<PathBuf> = option("scope-root", "DIR"),
+        /// A phase and who does it; once for each, in their order
+        phases: Vec<String> = option("phase", "NAME[:AGENT]"),
+        /// The tier's platform profile, a JSON file, which the run keeps as it is
+        profile: Option<PathBuf> = option("profile", "FILE"),
+        /// The workspace, with the tier's manifest in it [default: the working folder]
+        workspace: Option<PathBuf> = option("workspace", "DIR"),
+        /// What the run is called: a random UUID, or name and time
+        run_id: init::RunId = option("run-id", "uuid|stamp").default("uuid"),
+        edit: EditOptions = group(EditOptions::ARGUMENTS),
+        /// Print path, ids and revision as one JSON object
+        json: bool = flag("json"),
+    }
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum RunId {
-    Uuid,
-    Stamp,
+impl Value for init::RunId {
+    const WORDS: &'static [&'static str] = &["uuid", "stamp"];
+
+    fn read(word: &str) -> Result<init::RunId, String> {
+        Ok(if word == "stamp" { init::RunId::Stamp } else { init::RunId::Uuid })
+    }
 }
 
-impl Init {
-    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+impl Run for Init {
+    fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let profile = self.profile.as_deref().map(Profile::read).transpose()?;
         let phases: Vec<NewPhase> = self.phases.iter().map(|phase| NewPhase::parse(phase)).collect();
         let request = Request {
@@ -74,10 +65,7 @@ impl Init {
             phases: &phases,
             profile: profile.as_ref(),
             workspace: self.workspace.as_deref().unwrap_or(Path::new(".")),
-            run_id: match self.run_id {
-                RunId::Uuid => init::RunId::Uuid,
-                RunId::Stamp => init::RunId::Stamp,
-            },
+            run_id: self.run_id,
         };
         let options = self.edit.read()?;
         let made = as_caller(program, "init", |caller| init::init(&request, &options, caller))?;
@@ -103,12 +91,15 @@ fn print(output: &mut Output, made: &Initialised, json: bool) {
     }
 }
 
-/// Reads a tier's id.
-pub fn tier(id: &str) -> Result<Tier, String> {
-    let ids = || Tier::ALL.map(Tier::id).join(", ");
-    Tier::parse(id).ok_or_else(|| format!("the tiers are {}", ids()))
+impl Value for Tier {
+    fn read(id: &str) -> Result<Tier, String> {
+        let ids = || Tier::ALL.map(Tier::id).join(", ");
+        Tier::parse(id).ok_or_else(|| format!("the tiers are {}", ids()))
+    }
 }
 
-fn layout(name: &str) -> Result<Layout, String> {
-    Layout::parse(name).ok_or_else(|| "the layouts are data and legacy".into())
+impl Value for Layout {
+    fn read(name: &str) -> Result<Layout, String> {
+        Layout::parse(name).ok_or_else(|| "the layouts are data and legacy".into())
+    }
 }

@@ -2,38 +2,34 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, arguments};
 use super::edit::as_caller;
 use super::output::Output;
 use crate::error::Error;
 use crate::install::{self, Done, Outcome};
 
-/// Put write-state.mjs and validate-state.mjs into a folder of scripts, in place of those that are there
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Put write-state.mjs and validate-state.mjs into a folder of scripts, in place of those that are there
+    #[examples = "\
 Examples:
   pipestate install ~/.claude/scripts                 keeps what it replaces as NAME.before-pipestate
-  pipestate install --uninstall ~/.claude/scripts     puts that back")]
-pub struct Install {
-    /// Put back what was there before
-    #[arg(long)]
-    uninstall: bool,
-    /// The addon to install [default: the one that came with this program]
-    #[arg(long, value_name = "FILE", conflicts_with = "uninstall")]
-    addon: Option<PathBuf>,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// The folder; nothing that is in it needs to be a package
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+  pipestate install --uninstall ~/.claude/scripts     puts that back"]
+    pub struct Install {
+        /// Put back what was there before
+        uninstall: bool = flag("uninstall"),
+        /// The addon to install [default: the one that came with this program]
+        addon: Option<PathBuf> = option("addon", "FILE").excludes("uninstall"),
+        /// Print the result as one JSON object
+        json: bool = flag("json"),
+        /// The folder; nothing that is in it needs to be a package
+        folder: PathBuf = operand("DIR"),
+    }
 }
 
-impl Install {
-    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+impl Run for Install {
+    fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let outcomes = if self.uninstall {
             as_caller(program, "install", |caller| install::uninstall(&self.folder, caller))?
         } else {

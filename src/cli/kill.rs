@@ -1,38 +1,30 @@
 //! `pipestate kill`.
 
-use clap::Args;
-
+use super::arguments::{Run, arguments};
 use super::confirm::Confirming;
 use super::output::Output;
 use crate::destroy::request::{Command, Request};
 use crate::error::Error;
 
-/// Remove a task's worktree and branch, its logs stay: shows what would go, and a token that lets it go
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Remove a task's worktree and branch, its logs stay: shows what would go, and a token that lets it go
+    #[examples = "\
 Examples:
   pipestate kill '#2'                                  what would be removed, and what would be lost
-  pipestate kill '#2' --confirm kill-…                 remove exactly that, once, within 10 minutes")]
-pub struct Kill {
-    /// Only among the tasks of this project
-    #[arg(long, value_name = "NAME")]
-    project: Option<String>,
-    /// Delete the branch on its remote as well
-    #[arg(long)]
-    remote: bool,
-    #[command(flatten)]
-    confirming: Confirming,
-    /// #2, 2 or PROJ-67890
-    task: String,
+  pipestate kill '#2' --confirm kill-…                 remove exactly that, once, within 10 minutes"]
+    pub struct Kill {
+        /// Only among the tasks of this project
+        project: Option<String> = option("project", "NAME"),
+        /// Delete the branch on its remote as well
+        remote: bool = flag("remote"),
+        confirming: Confirming = group(Confirming::ARGUMENTS),
+        /// #2, 2 or PROJ-67890
+        task: String = operand("TASK"),
+    }
 }
 
-impl Kill {
-    pub fn json(&self) -> bool {
-        self.confirming.json
-    }
-
-    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+impl Run for Kill {
+    fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let request = Request {
             command: Command::Kill,
             task: Some(self.task),

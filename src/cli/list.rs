@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, arguments};
 use super::output::Output;
 use super::recover::{ClockOptions, HomeOptions};
 use super::status::exit_code;
@@ -16,31 +16,26 @@ use crate::task;
 use crate::text::{cut_end, one_line, pad};
 use crate::time;
 
-/// List all runs and tasks, newest first: age, what to do about each, status, name and file
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// List all runs and tasks, newest first: age, what to do about each, status, name and file
+    #[examples = "\
 Examples:
   pipestate list                            of this workspace, the home folder and the logs of agents
   pipestate list ~/src/* | grep ' ask '     what has crashed in any of them
-  pipestate list --json --no-user .         for programs, of this workspace alone")]
-pub struct List {
-    #[command(flatten)]
-    home: HomeOptions,
-    #[command(flatten)]
-    logs: LogsOptions,
-    #[command(flatten)]
-    clock: ClockOptions,
-    /// Print the runs as one JSON object, with their phases
-    #[arg(long)]
-    pub json: bool,
-    /// The workspaces whose runs are listed, of all tiers
-    #[arg(value_name = "DIR", default_value = ".")]
-    workspaces: Vec<PathBuf>,
+  pipestate list --json --no-user .         for programs, of this workspace alone"]
+    pub struct List {
+        home: HomeOptions = group(HomeOptions::ARGUMENTS),
+        logs: LogsOptions = group(LogsOptions::ARGUMENTS),
+        clock: ClockOptions = group(ClockOptions::ARGUMENTS),
+        /// Print the runs as one JSON object, with their phases
+        json: bool = flag("json"),
+        /// The workspaces whose runs are listed, of all tiers
+        workspaces: Vec<PathBuf> = operand("DIR").default("."),
+    }
 }
 
-impl List {
-    pub fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for List {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         let home = self.home.folder();
         let logs = task::logs_root_below(self.logs.logs_dir, home.as_deref());
         let places = Places { workspaces: self.workspaces, home };

@@ -2,6 +2,7 @@
 //!
 //! One file per command; [`output`] is the one place that prints.
 
+pub mod arguments;
 mod attempt;
 mod check_result;
 mod clear_logs;
@@ -39,25 +40,22 @@ mod write;
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use clap::{Args, Parser, Subcommand};
-
 use crate::error::{EXIT_CODES, Error};
+use arguments::{Command, Failure};
 pub use edit::with_write;
 use output::Output;
 pub use output::to_object as error_object;
 pub use status::exit_code as exit_code_of;
 
-const HELP: &str = "\
-{about}
+/// The highest phase of the phase list that is usual, as a default is written.
+const MAX_PHASE: &str = "7";
+const _: () = assert!(crate::validate::DEFAULT_MAX_PHASE == 7);
 
-{before-help}{usage-heading} {usage}
-
-{all-args}{after-help}";
-
-/// The state file of a multi-agent pipeline: written whole or not at all, under a lock, changing only what is set
-#[derive(Parser)]
-#[command(name = "pipestate", version, help_template = HELP, disable_help_subcommand = true)]
-#[command(before_help = "\
+/// The program.
+pub static PIPESTATE: Command = Command::group(
+    "pipestate",
+    "The state file of a multi-agent pipeline: written whole or not at all, under a lock, changing only what is set",
+    "\
 Examples:
   echo '{\"currentPhase\":4}' | pipestate write agent-state.json     set one value, keep every other byte
   pipestate validate agent-state.json                              is it safe to resume?
@@ -67,152 +65,69 @@ Examples:
   pipestate list                                                   all runs and tasks, newest first
   pipestate status --watch pipeline-state.json                     look on until the run ends
   pipestate doctor agent-state.json                                what is wrong with it, and where
-  pipestate resume agent-state.json                                where to go on, and what not to do again")]
-#[command(after_help = exit_codes())]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
+  pipestate resume agent-state.json                                where to go on, and what not to do again",
+    &[
+        &WRITE,
+        &VALIDATE,
+        &Command::new::<get::Get>("get"),
+        &Command::new::<unlock::Unlock>("unlock"),
+        &Command::new::<init::Init>("init"),
+        &Command::new::<phase::Phase>("phase"),
+        &Command::new::<recover::Recover>("recover"),
+        &Command::new::<status::Status>("status"),
+        &Command::new::<resume::Resume>("resume"),
+        &Command::new::<finalize::Finalize>("finalize"),
+        &task::COMMAND,
+        &Command::new::<halt::Halt>("halt"),
+        &Command::new::<attempt::Attempt>("attempt"),
+        &handoff::COMMAND,
+        &Command::new::<files::Files>("files"),
+        &Command::new::<check_result::CheckResult>("check-result"),
+        &Command::new::<guard::Guard>("guard").with_notes(guard::notes),
+        &Command::new::<list::List>("list"),
+        &Command::new::<doctor::Doctor>("doctor"),
+        &Command::new::<report::Report>("report"),
+        &Command::new::<completions::Completions>("completions"),
+        &Command::new::<install::Install>("install"),
+        &Command::new::<kill::Kill>("kill"),
+        &Command::new::<clear_logs::ClearLogs>("clear-logs"),
+        &Command::new::<purge::Purge>("purge"),
+    ],
+)
+.with_notes(exit_codes);
 
-#[derive(Subcommand)]
-enum Command {
-    Write(write::Write),
-    Validate(validate::Validate),
-    Get(get::Get),
-    Unlock(unlock::Unlock),
-    Init(init::Init),
-    Phase(phase::Phase),
-    Recover(recover::Recover),
-    Status(status::Status),
-    Resume(resume::Resume),
-    Finalize(finalize::Finalize),
-    Task(task::TaskCommand),
-    Halt(halt::Halt),
-    Attempt(attempt::Attempt),
-    Handoff(handoff::HandoffCommand),
-    Files(files::Files),
-    CheckResult(check_result::CheckResult),
-    Guard(guard::Guard),
-    List(list::List),
-    Doctor(doctor::Doctor),
-    Report(report::Report),
-    Completions(completions::Completions),
-    Install(install::Install),
-    Kill(kill::Kill),
-    ClearLogs(clear_logs::ClearLogs),
-    Purge(purge::Purge),
-}
+/// What `write-state.mjs` does.
+pub static WRITE: Command = Command::new::<write::Write>("write");
+/// What `validate-state.mjs` does.
+pub static VALIDATE: Command = Command::new::<validate::Validate>("validate");
 
-/// Runs the command line `arguments` (without the program's name) and returns the exit code.
+/// Runs `command` with the words `arguments`, which follow its name, and returns the exit code.
 ///
-/// `program` is the name that other parties read in a lock: `pipestate`, or a shim's. Signals are handled for the rest
-/// of the process (L10): this is for processes that do nothing else.
-pub fn run(arguments: impl IntoIterator<Item = OsString>, program: &str) -> u8 {
+/// `path` is how it is called, for its help: `pipestate`, or the program and the command. `program` is the name that other
+/// parties read in a lock: `pipestate`, or a shim's. Signals are handled for the rest of the process (L10): this is for
+/// processes that do nothing else.
+pub fn run(
+    command: &'static Command,
+    path: &str,
+    arguments: impl IntoIterator<Item = OsString>,
+    program: &str,
+) -> u8 {
     signals::install();
-    let command = match parse(arguments.into_iter().collect()) {
-        Ok(command) => command,
-        Err(error) => return output::usage(&error),
+    let (command, mut values) = match arguments::parse(command, path, arguments) {
+        Ok(parsed) => parsed,
+        Err(stop) => return output::stopped(&stop),
     };
-    let mut output = Output::new(command.json());
-    let result = catch_unwind(AssertUnwindSafe(|| command.run(program, &mut output)));
+    let mut output = Output::new(values.has("json"));
+    let result = catch_unwind(AssertUnwindSafe(|| (command.run)(&mut values, program, &mut output)));
     let code = match result {
         Ok(Ok(code)) => code,
-        Ok(Err(error)) => output.failure(&error),
+        Ok(Err(Failure::Stopped(stop))) => output::stopped(&stop.seeing(&values.path)),
+        Ok(Err(Failure::Failed(error))) => output.failure(&error),
         // The lock went with the stack; the panic itself has been printed.
         Err(_) => output.failure(&Error::Bug("a panic".into())),
     };
     // Whatever was asked for is done by now, but whoever sent the signal expects to be told.
     signals::pending().map_or(code, |signal| 128 + signal as u8)
-}
-
-fn parse(arguments: Vec<OsString>) -> Result<Command, clap::Error> {
-    if let Some(command) = parse_frequent(&arguments) {
-        return Ok(command);
-    }
-    let program = std::iter::once(OsString::from("pipestate"));
-    Ok(Arguments::try_parse_from(program.chain(arguments))?.command)
-}
-
-/// The commands that hooks call all day, without describing every other command to the parser first: that takes as long as
-/// a write. `None` is for any other command, for help and for what is wrong, and all of it is told by the whole parser.
-fn parse_frequent(arguments: &[OsString]) -> Option<Command> {
-    fn only<T: Args>(arguments: &[OsString]) -> Option<T> {
-        let command = T::augment_args(clap::Command::new("pipestate")).disable_help_flag(true);
-        T::from_arg_matches(&command.try_get_matches_from(arguments).ok()?).ok()
-    }
-    match arguments.first()?.to_str()? {
-        "write" => only(arguments).map(Command::Write),
-        "validate" => only(arguments).map(Command::Validate),
-        "get" => only(arguments).map(Command::Get),
-        "phase" => only(arguments).map(Command::Phase),
-        _ => None,
-    }
-}
-
-impl Command {
-    fn json(&self) -> bool {
-        match self {
-            Command::Write(write) => write.json,
-            Command::Validate(validate) => validate.json,
-            Command::Get(get) => get.json,
-            Command::Unlock(unlock) => unlock.json,
-            Command::Init(init) => init.json,
-            Command::Phase(phase) => phase.json,
-            Command::Recover(recover) => recover.json,
-            Command::Status(status) => status.json,
-            Command::Resume(resume) => resume.json,
-            Command::Finalize(finalize) => finalize.json,
-            Command::Task(task) => task.json(),
-            Command::Halt(halt) => halt.json,
-            Command::Attempt(attempt) => attempt.json,
-            Command::Handoff(handoff) => handoff.json(),
-            Command::Files(files) => files.json,
-            Command::CheckResult(check) => check.json,
-            Command::Guard(_) | Command::Completions(_) => false,
-            Command::List(list) => list.json,
-            Command::Doctor(doctor) => doctor.json,
-            Command::Report(report) => report.json,
-            Command::Install(install) => install.json,
-            Command::Kill(kill) => kill.json(),
-            Command::ClearLogs(clear) => clear.json(),
-            Command::Purge(purge) => purge.json(),
-        }
-    }
-
-    fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
-        match self {
-            Command::Write(write) => write.run(program, output),
-            Command::Validate(validate) => validate.run(output),
-            Command::Get(get) => get.run(output),
-            Command::Unlock(unlock) => unlock.run(output),
-            Command::Init(init) => init.run(program, output),
-            Command::Phase(phase) => phase.run(program, output),
-            Command::Recover(recover) => recover.run(output),
-            Command::Status(status) => status.run(output),
-            Command::Resume(resume) => resume.run(program, output),
-            Command::Finalize(finalize) => finalize.run(program, output),
-            Command::Task(task) => task.run(program, output),
-            Command::Halt(halt) => halt.run(program, output),
-            Command::Attempt(attempt) => attempt.run(program, output),
-            Command::Handoff(handoff) => handoff.run(program, output),
-            Command::Files(files) => files.run(output),
-            Command::CheckResult(check) => check.run(output),
-            Command::Guard(guard) => guard.run(output),
-            Command::List(list) => list.run(output),
-            Command::Doctor(doctor) => doctor.run(output),
-            Command::Report(report) => report.run(output),
-            Command::Completions(completions) => completions.run(output),
-            Command::Install(install) => install.run(program, output),
-            Command::Kill(kill) => kill.run(program, output),
-            Command::ClearLogs(clear) => clear.run(program, output),
-            Command::Purge(purge) => purge.run(program, output),
-        }
-    }
-}
-
-/// The command line as clap knows it.
-pub fn command() -> clap::Command {
-    <Arguments as clap::CommandFactory>::command()
 }
 
 fn exit_codes() -> String {

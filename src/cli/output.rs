@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::arguments::Stop;
 use crate::error::Error;
 use crate::lock::Holder;
 use crate::text::one_line;
@@ -130,25 +131,19 @@ impl Output {
     }
 }
 
-/// Tells what is wrong with the command line, or prints the help that was asked for, and returns the exit code: never
-/// clap's own 2, which means a lock timeout here.
-pub fn usage(error: &clap::Error) -> u8 {
-    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    let text = error.render().to_string();
-    match error.kind() {
-        DisplayHelp | DisplayVersion => {
+/// Tells what is wrong with the command line, or prints the help that was asked for, and returns the exit code.
+pub fn stopped(stop: &Stop) -> u8 {
+    match stop {
+        Stop::Help(text) => {
             let _ = Output::new(false).bytes(&[text.as_bytes()]); // nothing else was to be done
             0
         }
-        DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = io::stderr().write_all(text.as_bytes());
+        Stop::NoCommand(text) => {
+            let _ = write_through(&mut io::stderr().lock(), text.as_bytes()); // as there
             64
         }
-        _ => {
-            // Up to the usage it is one statement, perhaps with a list of names.
-            let statement = text.split("\n\nUsage:").next().unwrap_or_default();
-            let words: Vec<&str> = statement.trim_start_matches("error: ").split_whitespace().collect();
-            print_to_stderr(&format!("pipestate: {}; see `pipestate --help`", words.join(" ")));
+        Stop::Wrong(message) => {
+            print_to_stderr(&format!("pipestate: {message}"));
             64
         }
     }

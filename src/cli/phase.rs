@@ -3,68 +3,60 @@
 use std::path::PathBuf;
 
 use chrono::Utc;
-use clap::Args;
 use serde_json::json;
 
+use super::MAX_PHASE;
+use super::arguments::{Run, Value, arguments};
 use super::edit::{EditOptions, as_caller, kind_of, tell};
 use super::output::Output;
 use crate::agent;
 use crate::error::Error;
 use crate::kind::StateKind;
 use crate::pipeline::transition::{self, PhaseStatus, Transition};
-use crate::validate::DEFAULT_MAX_PHASE;
 
-/// Record what a phase has come to: status, outputs, error and cursor in one write
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Record what a phase has come to: status, outputs, error and cursor in one write
+    #[examples = "\
 Examples:
   pipestate phase pipeline-state.json 2 --status running
   pipestate phase pipeline-state.json 2 --status done --output docs/plan.md --output docs/risks.md
   pipestate phase pipeline-state.json 2 --status failed --error 'the tests do not compile'
-  pipestate phase agent-state.json 3 --status running --sub-step green --file src/a.rs --file tests/a.rs")]
-pub struct Phase {
-    /// The state file
-    file: PathBuf,
-    /// The phase: its index, or its key where the phases are an object
-    #[arg(value_name = "INDEX")]
-    phase: String,
-    /// pending, running, done (or completed), failed; with a failed phase a pipeline's run has failed, an agent's is paused
-    #[arg(long, value_parser = status)]
-    status: PhaseStatus,
-    /// A file that the phase has put out; added to those that are recorded
-    #[arg(long = "output", visible_alias = "file", value_name = "PATH")]
-    outputs: Vec<String>,
-    /// Why the phase failed (of pipelines)
-    #[arg(long, value_name = "TEXT")]
-    error: Option<String>,
-    /// The unit of the phase that is done by this, with these files: a resume skips it (of agents)
-    #[arg(long, value_name = "TOKEN")]
-    sub_step: Option<String>,
-    /// How often the phase has been tried again (of agents)
-    #[arg(long, value_name = "N")]
-    retry_count: Option<u64>,
-    /// Leave out the line in agent-log.md (of agents)
-    #[arg(long)]
-    no_log: bool,
-    /// The highest phase of this host's phase list (of agents)
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PHASE)]
-    max_phase: u32,
-    #[command(flatten)]
-    edit: EditOptions,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    pub json: bool,
+  pipestate phase agent-state.json 3 --status running --sub-step green --file src/a.rs --file tests/a.rs"]
+    pub struct Phase {
+        /// The state file
+        file: PathBuf = operand("FILE"),
+        /// The phase: its index, or its key where the phases are an object
+        phase: String = operand("INDEX"),
+        /// pending, running, done (or completed), failed; with a failed phase a pipeline's run has failed, an agent's is paused
+        status: PhaseStatus = option("status", "STATUS"),
+        /// A file that the phase has put out; added to those that are recorded
+        outputs: Vec<String> = option("output", "PATH").alias("file"),
+        /// Why the phase failed (of pipelines)
+        error: Option<String> = option("error", "TEXT"),
+        /// The unit of the phase that is done by this, with these files: a resume skips it (of agents)
+        sub_step: Option<String> = option("sub-step", "TOKEN"),
+        /// How often the phase has been tried again (of agents)
+        retry_count: Option<u64> = option("retry-count", "N"),
+        /// Leave out the line in agent-log.md (of agents)
+        no_log: bool = flag("no-log"),
+        /// The highest phase of this host's phase list (of agents)
+        max_phase: u32 = option("max-phase", "N").default(MAX_PHASE),
+        edit: EditOptions = group(EditOptions::ARGUMENTS),
+        /// Print the result as one JSON object
+        json: bool = flag("json"),
+    }
 }
 
-impl Phase {
-    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+impl Run for Phase {
+    fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         match kind_of(&self.file)? {
             Some(StateKind::Agent) => self.set_agent_phase(program, output),
             _ => self.set_pipeline_phase(program, output),
         }
     }
+}
 
+impl Phase {
     fn set_agent_phase(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         if self.error.is_some() {
             return self.not_for("an agent", "--error; `pipestate halt` records why a run stops");
@@ -115,6 +107,8 @@ impl Phase {
     }
 }
 
-fn status(word: &str) -> Result<PhaseStatus, String> {
-    PhaseStatus::parse(word).ok_or_else(|| "a phase is pending, running, done or failed".into())
+impl Value for PhaseStatus {
+    fn read(word: &str) -> Result<PhaseStatus, String> {
+        PhaseStatus::parse(word).ok_or_else(|| "a phase is pending, running, done or failed".into())
+    }
 }

@@ -1,35 +1,26 @@
 //! `pipestate purge`.
 
-use clap::Args;
-
+use super::arguments::{Run, arguments};
 use super::confirm::Confirming;
 use super::output::Output;
 use crate::destroy::request::{Command, Request};
 use crate::error::Error;
 
-/// Remove worktrees, branches, logs and counters: shows what would go, and the first of two tokens
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-pub struct Purge {
-    /// Only those of this project [default: of all projects]
-    #[arg(long, value_name = "NAME")]
-    project: Option<String>,
-    /// Delete the branches on their remotes as well
-    #[arg(long)]
-    remote: bool,
-    /// Those of runs that are at work, too
-    #[arg(long)]
-    include_active: bool,
-    #[command(flatten)]
-    confirming: Confirming,
+arguments! {
+    /// Remove worktrees, branches, logs and counters: shows what would go, and the first of two tokens
+    pub struct Purge {
+        /// Only those of this project [default: of all projects]
+        project: Option<String> = option("project", "NAME"),
+        /// Delete the branches on their remotes as well
+        remote: bool = flag("remote"),
+        /// Those of runs that are at work, too
+        include_active: bool = flag("include-active"),
+        confirming: Confirming = group(Confirming::ARGUMENTS),
+    }
 }
 
-impl Purge {
-    pub fn json(&self) -> bool {
-        self.confirming.json
-    }
-
-    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+impl Run for Purge {
+    fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let request = Request {
             command: Command::Purge,
             task: None,

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, Value, arguments};
 use super::output::Output;
 use crate::error::Error;
 use crate::recovery::{Clock, STALE_AFTER};
@@ -14,39 +14,33 @@ use crate::runs::{self, Assessment, Places, StateFile};
 use crate::text::one_line;
 use crate::time::{self, Moment};
 
-/// Say what to do about a run that is found: refuse, ask, skip, stop or escalate, and why
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Say what to do about a run that is found: refuse, ask, skip, stop or escalate, and why
+    #[examples = "\
 Examples:
   pipestate recover pipeline-state.json     one run: exit 0 completed, 1 any other, 3 damaged
   pipestate recover --scan .                every run of all tiers below this workspace and the home folder
-  pipestate recover --scan . | grep '^ask'  those that have crashed")]
-pub struct Recover {
-    /// Find the runs of these workspaces and of the home folder, of all tiers
-    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "files")]
-    scan: Vec<PathBuf>,
-    #[command(flatten)]
-    home: HomeOptions,
-    #[command(flatten)]
-    clock: ClockOptions,
-    /// Print the decisions as one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// The state files, of pipelines or of agents
-    #[arg(value_name = "FILE", required_unless_present = "scan")]
-    files: Vec<PathBuf>,
+  pipestate recover --scan . | grep '^ask'  those that have crashed"]
+    pub struct Recover {
+        /// Find the runs of these workspaces and of the home folder, of all tiers
+        scan: Vec<PathBuf> = option("scan", "DIR").excludes("FILE").greedy(),
+        home: HomeOptions = group(HomeOptions::ARGUMENTS),
+        clock: ClockOptions = group(ClockOptions::ARGUMENTS),
+        /// Print the decisions as one JSON object
+        json: bool = flag("json"),
+        /// The state files, of pipelines or of agents
+        files: Vec<PathBuf> = operand("FILE").required().unless("scan"),
+    }
 }
 
-/// The home folder that counts.
-#[derive(Args)]
-pub struct HomeOptions {
-    /// The home folder, for the runs below it and for preference files in `~` [default: $HOME]
-    #[arg(long, value_name = "DIR", conflicts_with = "no_user")]
-    home: Option<PathBuf>,
-    /// Leave the home folder alone
-    #[arg(long)]
-    no_user: bool,
+arguments! {
+    /// The home folder that counts.
+    pub struct HomeOptions {
+        /// The home folder, for the runs below it and for preference files in `~` [default: $HOME]
+        home: Option<PathBuf> = option("home", "DIR").excludes("no-user"),
+        /// Leave the home folder alone
+        no_user: bool = flag("no-user"),
+    }
 }
 
 impl HomeOptions {
@@ -56,15 +50,14 @@ impl HomeOptions {
     }
 }
 
-/// What ages are measured against.
-#[derive(Args)]
-pub struct ClockOptions {
-    /// How long a running run may be silent before it has crashed: 90m, 1h30m [default: 1h]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    stale_after: Option<Duration>,
-    /// The time that counts as now, in ISO 8601, without a zone UTC [default: the system's]
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    now: Option<DateTime<Utc>>,
+arguments! {
+    /// What ages are measured against.
+    pub struct ClockOptions {
+        /// How long a running run may be silent before it has crashed: 90m, 1h30m [default: 1h]
+        stale_after: Option<Duration> = option("stale-after", "TIME"),
+        /// The time that counts as now, in ISO 8601, without a zone UTC [default: the system's]
+        now: Option<DateTime<Utc>> = option("now", "TIME"),
+    }
 }
 
 impl ClockOptions {
@@ -74,8 +67,8 @@ impl ClockOptions {
     }
 }
 
-impl Recover {
-    pub fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for Recover {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         let clock = self.clock.read();
         let home = self.home.folder();
         let found = if self.scan.is_empty() {
@@ -110,13 +103,17 @@ fn line(assessment: &Assessment) -> String {
     )
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    time::parse_duration(text).ok_or_else(|| "write it as in 90m, 1h30m or 2d".to_owned())
+impl Value for Duration {
+    fn read(text: &str) -> Result<Duration, String> {
+        time::parse_duration(text).ok_or_else(|| "write it as in 90m, 1h30m or 2d".to_owned())
+    }
 }
 
-fn moment(text: &str) -> Result<DateTime<Utc>, String> {
-    match Moment::parse(text) {
-        Some(moment) => Ok(moment.at),
-        None => Err("write it in ISO 8601, as in 2026-07-31T13:40:00Z".to_owned()),
+impl Value for DateTime<Utc> {
+    fn read(text: &str) -> Result<DateTime<Utc>, String> {
+        match Moment::parse(text) {
+            Some(moment) => Ok(moment.at),
+            None => Err("write it in ISO 8601, as in 2026-07-31T13:40:00Z".to_owned()),
+        }
     }
 }

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-
+use super::MAX_PHASE;
+use super::arguments::{Run, arguments};
 use super::edit::{EditOptions, as_caller, kind_of, warn, with_write};
-use super::init::tier;
 use super::output::Output;
 use super::plan;
 use super::recover::ClockOptions;
@@ -15,46 +14,37 @@ use crate::kind::StateKind;
 use crate::pipeline::profile::Profile;
 use crate::pipeline::resume::{self, Claim, Request};
 use crate::pipeline::tiers::Tier;
-use crate::validate::DEFAULT_MAX_PHASE;
 
-/// Say where an agent's run goes on, and take up a run that has stopped: of several that do, one gets it
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Say where an agent's run goes on, and take up a run that has stopped: of several that do, one gets it
+    #[examples = "\
 Examples:
   pipestate resume --tier tier_1 --confirm pipeline-state.json                         a human has said yes
   pipestate resume --tier tier_2 --profile cursor.json --confirm pipeline-state.json   under another tier
   pipestate resume agent-state.json                                                    only reads: phase, what to skip, why
-  pipestate resume --start agent-state.json                                            a human has said yes: take the plan")]
-pub struct Resume {
-    /// The tier that the run goes on under
-    #[arg(long, value_parser = tier)]
-    tier: Option<Tier>,
-    /// The platform profile of that tier; kept when it is another tier than before
-    #[arg(long, value_name = "FILE")]
-    profile: Option<PathBuf>,
-    /// A human has said yes: needed for a crashed run, and for one that has failed, been escalated or paused
-    #[arg(long)]
-    confirm: bool,
-    /// Take the plan: the run is running from now on (of agents; a human has said yes)
-    #[arg(long)]
-    start: bool,
-    /// The highest phase of this host's phase list (of agents)
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PHASE)]
-    max_phase: u32,
-    #[command(flatten)]
-    clock: ClockOptions,
-    #[command(flatten)]
-    edit: EditOptions,
-    /// Print what was claimed as one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// The state file
-    file: PathBuf,
+  pipestate resume --start agent-state.json                                            a human has said yes: take the plan"]
+    pub struct Resume {
+        /// The tier that the run goes on under
+        tier: Option<Tier> = option("tier", "TIER"),
+        /// The platform profile of that tier; kept when it is another tier than before
+        profile: Option<PathBuf> = option("profile", "FILE"),
+        /// A human has said yes: needed for a crashed run, and for one that has failed, been escalated or paused
+        confirm: bool = flag("confirm"),
+        /// Take the plan: the run is running from now on (of agents; a human has said yes)
+        start: bool = flag("start"),
+        /// The highest phase of this host's phase list (of agents)
+        max_phase: u32 = option("max-phase", "N").default(MAX_PHASE),
+        clock: ClockOptions = group(ClockOptions::ARGUMENTS),
+        edit: EditOptions = group(EditOptions::ARGUMENTS),
+        /// Print what was claimed as one JSON object
+        json: bool = flag("json"),
+        /// The state file
+        file: PathBuf = operand("FILE"),
+    }
 }
 
-impl Resume {
-    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
+impl Run for Resume {
+    fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         match kind_of(&self.file)? {
             Some(StateKind::Agent) if self.tier.is_some() || self.profile.is_some() || self.confirm => {
                 Err(Error::Usage(
@@ -68,7 +58,9 @@ impl Resume {
             _ => self.resume_pipeline(program, output),
         }
     }
+}
 
+impl Resume {
     fn resume_agent(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let plan = match agent::plan::of_file(&self.file, &self.clock.read(), self.max_phase)? {
             Resumable::Plan(plan) => plan,

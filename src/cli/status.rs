@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, arguments};
 use super::output::Output;
 use super::recover::ClockOptions;
 use crate::error::Error;
@@ -16,30 +16,26 @@ use crate::runs::{self, Places, StateFile};
 use crate::status::{self, Line, View};
 use crate::watch::{FileWatch, Woken};
 
-/// Show a run: name, status, age, what to do about it, and a line for each phase
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Show a run: name, status, age, what to do about it, and a line for each phase
+    #[examples = "\
 Examples:
   pipestate status pipeline-state.json      one run
   pipestate status .                        the run in this folder, or a line for each run of this workspace
-  pipestate status --watch agent-state.json follow it until it ends")]
-pub struct Status {
-    /// Show it again whenever it changes, until the run ends or Ctrl-C
-    #[arg(long)]
-    watch: bool,
-    #[command(flatten)]
-    clock: ClockOptions,
-    /// Print what is shown as one JSON object (with --watch, one at each change)
-    #[arg(long)]
-    pub json: bool,
-    /// The state file or the folder that has one; of any other folder, the runs of all tiers below it
-    #[arg(value_name = "FILE|DIR")]
-    path: PathBuf,
+  pipestate status --watch agent-state.json follow it until it ends"]
+    pub struct Status {
+        /// Show it again whenever it changes, until the run ends or Ctrl-C
+        watch: bool = flag("watch"),
+        clock: ClockOptions = group(ClockOptions::ARGUMENTS),
+        /// Print what is shown as one JSON object (with --watch, one at each change)
+        json: bool = flag("json"),
+        /// The state file or the folder that has one; of any other folder, the runs of all tiers below it
+        path: PathBuf = operand("FILE|DIR"),
+    }
 }
 
-impl Status {
-    pub fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for Status {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         match runs::state_file(&self.path) {
             Some(file) if self.watch => self.follow(&file, output),
             Some(file) => {
@@ -54,7 +50,9 @@ impl Status {
             None => self.list(output),
         }
     }
+}
 
+impl Status {
     /// A line for each run of a workspace.
     fn list(&self, output: &mut Output) -> Result<u8, Error> {
         let clock = self.clock.read();

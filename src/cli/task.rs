@@ -3,101 +3,79 @@
 use std::path::{Path, PathBuf};
 
 use chrono::Utc;
-use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::arguments::{Command, Run, arguments};
 use super::edit::{EditOptions, as_caller};
 use super::output::Output;
 use crate::error::Error;
 use crate::task::{self, NewTask, Repository, Task};
 
-/// Number tasks, make their folders, and find them again
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+/// The commands about tasks.
+pub static COMMAND: Command = Command::group(
+    "task",
+    "Number tasks, make their folders, and find them again",
+    "\
 Examples:
   pipestate task new --repo . --worktree .worktrees/PROJ-1 --branch feature/PROJ-1 PROJ-1
   pipestate task list
-  STATE_FILE=$(pipestate task show --path '#2')")]
-pub struct TaskCommand {
-    #[command(subcommand)]
-    command: Command,
+  STATE_FILE=$(pipestate task show --path '#2')",
+    &[&Command::new::<New>("new"), &Command::new::<List>("list"), &Command::new::<Show>("show")],
+);
+
+arguments! {
+    /// Give a ticket the next number of its project, with folder, state and log
+    struct New {
+        /// The project [default: the base name of the repository]
+        project: Option<String> = option("project", "NAME"),
+        /// The repository; once for each of several, with its --worktree and --branch [default: the one around us, unless
+        /// --project is given]
+        repo: Vec<PathBuf> = option("repo", "DIR"),
+        /// The worktree that is made of it; a relative one starts at the repository
+        worktree: Vec<PathBuf> = option("worktree", "DIR"),
+        /// The branch in it
+        branch: Vec<String> = option("branch", "NAME"),
+        logs: LogsOptions = group(LogsOptions::ARGUMENTS),
+        edit: EditOptions = group(EditOptions::ARGUMENTS),
+        /// Print the task as one JSON object
+        json: bool = flag("json"),
+        /// The ticket
+        ticket: String = operand("TICKET"),
+    }
 }
 
-#[derive(Subcommand)]
-enum Command {
-    New(New),
-    List(List),
-    Show(Show),
+arguments! {
+    /// List the tasks, by project and number
+    struct List {
+        /// Only those of this project
+        project: Option<String> = option("project", "NAME"),
+        logs: LogsOptions = group(LogsOptions::ARGUMENTS),
+        /// Print the tasks as one JSON object
+        json: bool = flag("json"),
+    }
 }
 
-/// Give a ticket the next number of its project, with folder, state and log
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-struct New {
-    /// The project [default: the base name of the repository]
-    #[arg(long, value_name = "NAME")]
-    project: Option<String>,
-    /// The repository; once for each of several, with its --worktree and --branch [default: the one around us, unless
-    /// --project is given]
-    #[arg(long, value_name = "DIR")]
-    repo: Vec<PathBuf>,
-    /// The worktree that is made of it; a relative one starts at the repository
-    #[arg(long, value_name = "DIR")]
-    worktree: Vec<PathBuf>,
-    /// The branch in it
-    #[arg(long, value_name = "NAME")]
-    branch: Vec<String>,
-    #[command(flatten)]
-    logs: LogsOptions,
-    #[command(flatten)]
-    edit: EditOptions,
-    /// Print the task as one JSON object
-    #[arg(long)]
-    json: bool,
-    /// The ticket
-    ticket: String,
+arguments! {
+    /// Find a task by its number or its ticket; exit 1 when none or several are called so
+    struct Show {
+        /// Only among those of this project
+        project: Option<String> = option("project", "NAME"),
+        /// Print the path of its state file and nothing else
+        path: bool = flag("path").excludes("json"),
+        logs: LogsOptions = group(LogsOptions::ARGUMENTS),
+        /// Print the task as one JSON object
+        json: bool = flag("json"),
+        /// #2, 2 or PROJ-67890
+        task: String = operand("TASK"),
+    }
 }
 
-/// List the tasks, by project and number
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-struct List {
-    /// Only those of this project
-    #[arg(long, value_name = "NAME")]
-    project: Option<String>,
-    #[command(flatten)]
-    logs: LogsOptions,
-    /// Print the tasks as one JSON object
-    #[arg(long)]
-    json: bool,
-}
-
-/// Find a task by its number or its ticket; exit 1 when none or several are called so
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-struct Show {
-    /// Only among those of this project
-    #[arg(long, value_name = "NAME")]
-    project: Option<String>,
-    /// Print the path of its state file and nothing else
-    #[arg(long, conflicts_with = "json")]
-    path: bool,
-    #[command(flatten)]
-    logs: LogsOptions,
-    /// Print the task as one JSON object
-    #[arg(long)]
-    json: bool,
-    /// #2, 2 or PROJ-67890
-    task: String,
-}
-
-/// Where the tasks lie.
-#[derive(Args)]
-pub struct LogsOptions {
-    /// The root of all logs [default: $PIPESTATE_LOGS_DIR or ~/.claude/logs/multi-agent]
-    #[arg(long, value_name = "DIR")]
-    pub logs_dir: Option<PathBuf>,
+arguments! {
+    /// Where the tasks lie.
+    pub struct LogsOptions {
+        /// The root of all logs [default: $PIPESTATE_LOGS_DIR or ~/.claude/logs/multi-agent]
+        pub logs_dir: Option<PathBuf> = option("logs-dir", "DIR"),
+    }
 }
 
 impl LogsOptions {
@@ -112,25 +90,7 @@ impl LogsOptions {
     }
 }
 
-impl TaskCommand {
-    pub fn json(&self) -> bool {
-        match &self.command {
-            Command::New(new) => new.json,
-            Command::List(list) => list.json,
-            Command::Show(show) => show.json,
-        }
-    }
-
-    pub fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
-        match self.command {
-            Command::New(new) => new.run(program, output),
-            Command::List(list) => list.run(output),
-            Command::Show(show) => show.run(output),
-        }
-    }
-}
-
-impl New {
+impl Run for New {
     fn run(self, program: &str, output: &mut Output) -> Result<u8, Error> {
         let mut repositories = pair(self.repo, self.worktree, self.branch)?;
         if repositories.is_empty() && self.project.is_none() {
@@ -171,8 +131,8 @@ fn pair(
     Ok((0..count).map(next).collect())
 }
 
-impl List {
-    fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for List {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         let tasks = task::list(&self.logs.root()?, self.project.as_deref())?;
         if self.json {
             output.result(json!({ "tasks": tasks }), "")?;
@@ -185,8 +145,8 @@ impl List {
     }
 }
 
-impl Show {
-    fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for Show {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         let task = task::find(&self.logs.root()?, self.project.as_deref(), &self.task)?;
         if self.path {
             output.bytes(&[task.state.as_os_str().as_encoded_bytes(), b"\n"])?;

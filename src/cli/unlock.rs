@@ -2,34 +2,32 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use serde_json::json;
 
+use super::arguments::{Run, arguments};
 use super::output::{Output, holder_object};
 use crate::error::Error;
 use crate::lock::{self, Unlocked};
 use crate::place::{Missing, Place};
 
-/// Say who holds the lock of the state file and whether they live; remove the lock of a dead one
-#[derive(Args)]
-#[command(help_template = super::HELP)]
-#[command(before_help = "\
+arguments! {
+    /// Say who holds the lock of the state file and whether they live; remove the lock of a dead one
+    #[examples = "\
 Examples:
   pipestate unlock agent-state.json            exit 0: no lock, or a dead holder's and now removed; 2: they live
-  pipestate unlock --force agent-state.json    remove a living holder's too, which may lose its update")]
-pub struct Unlock {
-    /// Remove the lock also of a holder that lives, or of whom nothing is known
-    #[arg(long)]
-    force: bool,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    pub json: bool,
-    /// The state file (not the lock)
-    file: PathBuf,
+  pipestate unlock --force agent-state.json    remove a living holder's too, which may lose its update"]
+    pub struct Unlock {
+        /// Remove the lock also of a holder that lives, or of whom nothing is known
+        force: bool = flag("force"),
+        /// Print the result as one JSON object
+        json: bool = flag("json"),
+        /// The state file (not the lock)
+        file: PathBuf = operand("FILE"),
+    }
 }
 
-impl Unlock {
-    pub fn run(self, output: &mut Output) -> Result<u8, Error> {
+impl Run for Unlock {
+    fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
         let path = self.file.to_string_lossy();
         let unlocked = match Place::find(&self.file, Missing::Fail) {
             Ok(place) => lock::unlock(&place, self.force)?,

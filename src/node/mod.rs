@@ -174,12 +174,12 @@ fn input(patch: Text) -> Result<Input, Error> {
     Ok(input)
 }
 
-/// The door of the shims: does what `pipestate` does with `arguments`, reading and writing the standard streams itself,
-/// and returns the exit code. A `command` comes before them. `program` is what other parties read in a lock.
+/// The door of the shims: does what `pipestate write` or `pipestate validate` does with `arguments`, reading and writing the
+/// standard streams itself, and returns the exit code. `program` is what other parties read in a lock.
 #[napi(js_name = "main", skip_typescript, catch_unwind)]
-pub fn run(program: String, command: Option<String>, arguments: Vec<String>) -> u8 {
-    let raw = raw_arguments(arguments);
-    cli::run(command.map(OsString::from).into_iter().chain(raw), &program)
+pub fn run(program: String, command: String, arguments: Vec<String>) -> u8 {
+    let command = if command == "write" { &cli::WRITE } else { &cli::VALIDATE };
+    cli::run(command, &format!("pipestate {}", command.name), raw_arguments(arguments), &program)
 }
 
 /// The arguments as the system has them: what is not UTF-8 in a path is lost in a JavaScript string.
