@@ -48,6 +48,7 @@ pub mod place;
 pub mod recovery;
 pub mod report;
 pub mod runs;
+pub mod sort;
 pub mod status;
 pub mod task;
 pub mod text;

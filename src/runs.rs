@@ -19,6 +19,7 @@ use crate::kind::{AGENT_FILE, PIPELINE_FILE, StateKind, or_unknown};
 use crate::pipeline::surroundings::{self, Notice, Weight};
 use crate::pipeline::tiers::{STATE_FILE, scope_roots};
 use crate::recovery::{self, Clock, Decision, Reason, Rule};
+use crate::sort::sort_by;
 use crate::status::View;
 use crate::update;
 
@@ -268,7 +269,9 @@ pub fn newest_first(places: &Places, logs: Option<&Path>, clock: &Clock) -> Resu
     }
     let mut views: Vec<View> = files.iter().map(|file| View::of(file, clock)).collect();
     let active = |view: &View| view.assessment.decision.last_active.as_ref().map(|activity| activity.at);
-    views.sort_by(|a, b| active(b).cmp(&active(a)).then_with(|| a.assessment.path.cmp(&b.assessment.path)));
+    sort_by(&mut views, |a, b| {
+        active(b).cmp(&active(a)).then_with(|| a.assessment.path.cmp(&b.assessment.path))
+    });
     Ok(views)
 }
 
@@ -309,7 +312,7 @@ fn folders_in(folder: &Path, unlisted: &mut Vec<StateFile>) -> Vec<PathBuf> {
             Vec::new()
         }
     };
-    folders.sort();
+    sort_by(&mut folders, Ord::cmp);
     folders
 }
 

@@ -34,6 +34,7 @@ use crate::merge::Patch;
 use crate::pipeline::object::Object;
 use crate::place;
 use crate::runs::home_folder;
+use crate::sort::sort_by;
 use crate::update::{self, Caller, Mode, NO_REVISION, WriteOptions};
 
 /// The environment variable that names the logs root.
@@ -316,7 +317,7 @@ pub fn names_in(folder: &Path) -> Result<Vec<OsString>, Error> {
         entries => {
             let names = entries.map_err(failed)?.map(|entry| Ok(entry.map_err(failed)?.file_name()));
             let mut names: Vec<OsString> = names.collect::<Result<_, Error>>()?;
-            names.sort();
+            sort_by(&mut names, Ord::cmp);
             Ok(names)
         }
     }

@@ -38,13 +38,16 @@ impl Value for Shell {
 
 impl Run for Completions {
     fn run(self, _: &str, output: &mut Output) -> Result<u8, Error> {
-        // Printed from the argument parser by a test (tests/generated.rs); what would print them here is larger than they are.
-        let script = match self.shell {
-            Shell::Bash => include_str!("../../completions/pipestate.bash"),
-            Shell::Zsh => include_str!("../../completions/_pipestate"),
-            Shell::Fish => include_str!("../../completions/pipestate.fish"),
+        // Drawn from the tables of arguments by a test (tests/generated.rs), as what would draw them here is larger than
+        // they are, and packed by build.rs.
+        let packed: &[u8] = match self.shell {
+            Shell::Bash => include_bytes!(concat!(env!("OUT_DIR"), "/pipestate.bash.lz4")),
+            Shell::Zsh => include_bytes!(concat!(env!("OUT_DIR"), "/_pipestate.lz4")),
+            Shell::Fish => include_bytes!(concat!(env!("OUT_DIR"), "/pipestate.fish.lz4")),
         };
-        output.bytes(&[script.as_bytes()])?;
+        let script =
+            lz4_flex::decompress_size_prepended(packed).map_err(|error| Error::Bug(error.to_string()))?;
+        output.bytes(&[&script])?;
         Ok(0)
     }
 }

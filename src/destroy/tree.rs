@@ -9,6 +9,7 @@ use std::time::UNIX_EPOCH;
 use sha2::{Digest, Sha256};
 
 use crate::disk::{self, Facts, FileKind, Folder};
+use crate::sort::sort_by;
 
 /// As many files are named; the rest is counted.
 const MOST_NAMED: usize = 100;
@@ -43,7 +44,7 @@ pub fn look_through(root: &Path) -> io::Result<Tree> {
         let at = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
         let folder = Folder::open_path(&path).map_err(at)?;
         let mut names: Vec<OsString> = folder.names().map_err(at)?;
-        names.sort();
+        sort_by(&mut names, Ord::cmp);
         for name in names {
             let facts = folder.facts(&name).map_err(at)?;
             let inner = path.join(&name);

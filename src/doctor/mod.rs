@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::kind::{StateKind, or_unknown};
 use crate::lock;
 use crate::place::{self, Missing, Place};
+use crate::sort::sort_by;
 use crate::update;
 use crate::validate::{self, Finding, Options, Report, Severity};
 use repair::Repaired;
@@ -211,7 +212,7 @@ fn beside(path: &Path) -> Vec<Finding> {
         Err(error) => findings.push(Finding::info("lock-unknown", "", error.to_string())),
     }
     let Ok(mut names) = place.folder.names() else { return findings };
-    names.sort();
+    sort_by(&mut names, Ord::cmp);
     for name in names {
         let shown = crate::text::quoted(&name.to_string_lossy());
         if disk::is_abandoned(&place.folder, &name) {

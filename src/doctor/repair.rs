@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::document::{Document, Fault, FaultKind, Kind, Value, line_column, pointer_token};
+use crate::sort::sort_by;
 
 /// A place in the original text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -356,7 +357,7 @@ pub fn twice(root: Value<'_>) -> Vec<Twice> {
             }
         }
     }
-    found.sort_by_key(|twice| twice.hidden.start);
+    sort_by(&mut found, |a, b| a.hidden.start.cmp(&b.hidden.start));
     found
 }
 

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 
 use crate::document::{Kind, Value};
 use crate::phases::phases;
+use crate::sort::sort_by;
 use crate::time::Moment;
 
 /// What kind of event it is.
@@ -144,7 +145,7 @@ pub fn merged(document: Vec<Event>, log: Vec<Event>) -> Vec<Event> {
     };
     let mut events: Vec<Event> = document.into_iter().filter(|event| !is_told(event)).collect();
     events.extend(log.iter().cloned());
-    events.sort_by_key(|event| event.at);
+    sort_by(&mut events, |a, b| a.at.cmp(&b.at));
     events
 }
 

@@ -17,6 +17,7 @@ use crate::kind::StateKind;
 use crate::phases::{self, Phase};
 use crate::recovery::{Action, Clock};
 use crate::runs::{Assessment, Content, StateFile};
+use crate::sort::sort_by;
 use crate::time::{self, Moment};
 
 /// What is shown of a run. Serialises to the object that `--json` prints.
@@ -117,10 +118,10 @@ fn cursor(root: Value<'_>, kind: Option<StateKind>) -> Option<String> {
 }
 
 /// Puts phases in the order of their keys when all of those are numbers: writers append what they come to.
-fn sort_by_number(phases: &mut [Phase<'_>]) {
+fn sort_by_number(phases: &mut Vec<Phase<'_>>) {
     let number = |phase: &Phase<'_>| phase.key.parse::<f64>().ok().filter(|number| number.is_finite());
     if phases.iter().all(|phase| number(phase).is_some()) {
-        phases.sort_by(|a, b| number(a).partial_cmp(&number(b)).expect("finite numbers"));
+        sort_by(phases, |a, b| number(a).partial_cmp(&number(b)).expect("finite numbers"));
     }
 }
 

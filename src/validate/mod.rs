@@ -32,6 +32,7 @@ use crate::error::Error;
 use crate::kind::{StateKind, or_unknown};
 use crate::pipeline::surroundings::{self, Notice, Weight};
 use crate::runs::home_folder;
+use crate::sort::sort_by;
 use crate::update;
 use agent::Agent;
 use fields::{Fields, Shape};
@@ -105,7 +106,7 @@ impl Report {
             Severity::Warning => strict,
             Severity::Advice | Severity::Info => false,
         };
-        findings.sort_by_key(|finding| finding.severity);
+        sort_by(&mut findings, |a, b| a.severity.cmp(&b.severity));
         let ok = !findings.iter().any(fails);
         Report { ok, path: path.to_owned(), kind, rev: Some(rev), findings, is_document: true }
     }

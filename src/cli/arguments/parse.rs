@@ -214,8 +214,10 @@ impl Reading {
             }
         }
         if !missing.is_empty() {
-            missing.sort_by_key(|argument| matches!(argument.kind, Kind::Operand));
-            let missing: Vec<String> = missing.into_iter().map(|it| it.called_if(true)).collect();
+            // As in the usage, where operands come last.
+            let (operands, options): (Vec<&Argument>, Vec<&Argument>) =
+                missing.into_iter().partition(|argument| matches!(argument.kind, Kind::Operand));
+            let missing: Vec<String> = options.iter().chain(&operands).map(|it| it.called_if(true)).collect();
             let missing = missing.join(" ");
             return Err(Stop::Wrong(format!(
                 "the following required arguments were not provided: {missing}"
