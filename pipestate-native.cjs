@@ -1,34 +1,44 @@
 'use strict';
 
-// Loads the native addon: the one beside this file, or the one that npm has installed for this platform.
+// Loads the native addon: the one beside this file, or the one that npm has installed for this platform. The first is
+// opened as it is: to have it resolved as a module would take as long as to load it.
 
 const { platform, arch } = process;
 const abis = { linux: ['-gnu', '-musl'], win32: ['-msvc'] }[platform] ?? [''];
 const names = abis.map((abi) => `${platform}-${arch}${abi}`);
 const failures = [];
 
-function load(id) {
+function load(open) {
   try {
-    const native = require(id);
-    native.file = require.resolve(id);
-    return native;
+    return open();
   } catch (error) {
-    if (error.code !== 'MODULE_NOT_FOUND') failures.push(error.message);
+    failures.push(error);
     return undefined;
   }
 }
 
-for (const name of names) {
-  module.exports = load(`./pipestate.${name}.node`) ?? load(`pipestate-${name}`);
-  if (module.exports) break;
+function open(file) {
+  const addon = { exports: {} };
+  process.dlopen(addon, file);
+  return addon.exports;
 }
 
-if (!module.exports) {
+function tell() {
+  const { existsSync } = require('node:fs');
+  const files = names.map((name) => `${__dirname}/pipestate.${name}.node`);
+  const isMissing = ({ code, message }) => code === 'MODULE_NOT_FOUND' || files.some((file) => message.includes(file) && !existsSync(file));
+  const told = failures.filter((error) => !isMissing(error)).map(({ message }) => message);
   const isMusl = platform === 'linux' && !process.report.getReport().header.glibcVersionRuntime;
-  const reason = failures.length ? `cannot be loaded: ${failures.join('; ')}` : 'is not here';
-  throw new Error(
+  const reason = told.length ? `cannot be loaded: ${told.join('; ')}` : 'is not here';
+  return new Error(
     `the native addon for ${platform}-${arch} ${reason}; install the package pipestate-${names.at(isMusl ? -1 : 0)} ` +
       '(npm leaves it out with --omit=optional, and with a lock file made on another platform), ' +
       'or build it with `npm run build` in a checkout of pipestate (which takes Rust)',
   );
 }
+
+for (const name of names) {
+  module.exports = load(() => open(`${__dirname}/pipestate.${name}.node`)) ?? load(() => require(`pipestate-${name}`));
+  if (module.exports) break;
+}
+if (!module.exports) throw tell();
