@@ -4,11 +4,12 @@
 // Rust. Every call of `native` either is done `now` and returns an outcome, `{ value }` or `{ failure }`, mostly as JSON, or
 // returns an id, and `settle` is called with that id among others, and the outcomes.
 //
-// Reading, writing and locking is here; what knows about runs and tasks is in runs.js, which is loaded when it is asked for.
+// Reading, writing and locking is here; updates.js and runs.js, which knows about runs and tasks, are loaded when they are
+// asked for.
 
 const { basename } = require('node:path');
 const { isUint8Array } = require('node:util/types');
-const native = require('./pipestate-native.cjs');
+const native = load();
 
 const NOW = true;
 const LATER = false;
@@ -23,6 +24,25 @@ class PipestateError extends Error {
   }
 }
 Object.defineProperty(PipestateError.prototype, 'name', { value: 'PipestateError', configurable: true, writable: true });
+
+/**
+ * The addon. Where `npm run build` and npm put it, it is opened without being resolved as a module, as that takes as long as
+ * to load it; the loader finds it wherever it is, or says what is missing.
+ */
+function load() {
+  const { platform, arch } = process;
+  const name = `${platform}-${arch}${{ linux: '-gnu', win32: '-msvc' }[platform] ?? ''}`;
+  const addon = { exports: {} };
+  for (const folder of [__dirname, `${__dirname}/../pipestate-${name}`]) {
+    try {
+      process.dlopen(addon, `${folder}/pipestate.${name}.node`);
+      return addon.exports;
+    } catch {
+      // The loader looks again.
+    }
+  }
+  return require('./pipestate-native.cjs');
+}
 
 // ---- outcomes ----
 
@@ -278,101 +298,24 @@ function lockStateSync(file, options) {
   return new StateLock(value(native.lock(session, NOW, path, checked), lockStateSync));
 }
 
-// ---- updates ----
-
-/**
- * Both updates: lock, read, ask `fn`, write, release; and all of it again when another tool has removed the lock or
- * written meanwhile, as long as the window lasts (L11). A generator, so that it is written once: what it yields comes
- * back as a value, at once or awaited, and `run` has a native call done now or later.
- */
-function* updating(run, caller, path, fn, { signal, lockTimeoutMs, ...patching }) {
-  const locking = lockTimeoutMs === undefined ? {} : { lockTimeoutMs };
-  let waitedMs = 0;
-  for (;;) {
-    const lock = value(yield run((now) => native.lock(session, now, path, locking), signal), caller, signal);
-    const deadline = performance.now() + lock.leftMs;
-    waitedMs += lock.waitedMs;
-    let result;
-    try {
-      const { state, text, rev } = snapshot(yield run((now) => native.readLocked(session, now, lock.handle)), caller);
-      const patch = yield fn(state, { text, rev });
-      signal?.throwIfAborted();
-      if (patch === undefined || patch === null) {
-        result = { rev, changed: false, created: false, path: lock.path };
-      } else {
-        const json = toText(patch);
-        // The patch answers to what `fn` was given, so it is written onto that or not at all.
-        const options = { ifMatch: rev, ...patching };
-        const outcome = parsed(yield run((now) => native.writeLocked(session, now, lock.handle, json, options)));
-        locking.lockTimeoutMs = deadline - performance.now();
-        if (isOutdated(outcome, patching) && locking.lockTimeoutMs > 0) continue;
-        result = value(outcome, caller);
-      }
-    } finally {
-      const { failure } = parsed(yield run((now) => native.release(session, now, lock.handle)));
-      if (failure && result) result.warnings = [...(result.warnings ?? []), failure.message];
-    }
-    return { ...result, waitedMs };
-  }
-}
-
-function isOutdated({ failure }, { ifMatch }) {
-  const code = failure?.code;
-  return code === 'ERR_PIPESTATE_LOCK_LOST' || (code === 'ERR_PIPESTATE_CONFLICT' && ifMatch === undefined);
-}
-
-function toFunction(fn) {
-  if (typeof fn !== 'function') throw wrong('fn must be a function');
-  return fn;
-}
-
-async function updateState(file, fn, options) {
-  const run = (begin, signal) => later(signal, () => begin(LATER));
-  const path = toFile(file);
-  const steps = updating(run, updateState, path, toFunction(fn), toOptions(options, PATCHING, WAITING));
-  let step = steps.next();
-  while (!step.done) {
-    let resume;
-    try {
-      const result = await step.value;
-      resume = () => steps.next(result);
-    } catch (error) {
-      resume = () => steps.throw(error);
-    }
-    step = resume();
-  }
-  return step.value;
-}
-
-function updateStateSync(file, fn, options) {
-  const run = (begin) => begin(NOW);
-  const path = toFile(file);
-  const ask = (...args) => {
-    const patch = fn(...args);
-    if (typeof patch?.then === 'function') throw wrong('fn gives a promise, which only updateState can wait for');
-    return patch;
-  };
-  toFunction(fn);
-  const steps = updating(run, updateStateSync, path, ask, toOptions(options, PATCHING, LOCKING));
-  let step = steps.next();
-  while (!step.done) step = steps.next(step.value);
-  return step.value;
-}
-
 // ---- what is exported, by name, so that `import { writeState } from 'pipestate'` finds it ----
 
-let runs;
+const core = { native, session, later, value, parsed, snapshot, toFile, toText, toOptions, wrong, OPTIONS, PATCHING, LOCKING, WAITING };
+const loaded = {};
 
-/** The function `name` of runs.js. Errors of the twin that is done at once are told as if by this one. */
-function lazily(name) {
+/** The function `name` of another file, which is loaded when it is asked for. Errors are told as if by this one. */
+function lazily(name, file = './runs.js') {
   const caller = {
     [name](...args) {
-      runs ??= require('./runs.js')({ native, session, later, value, toFile, toText, toOptions, wrong, OPTIONS, LOCKING, WAITING });
-      return runs[name].apply(caller, args);
+      loaded[file] ??= require(file)(core);
+      return loaded[file][name].apply(caller, args);
     },
   }[name];
   return caller;
 }
+
+const updateState = lazily('updateState', './updates.js');
+const updateStateSync = lazily('updateStateSync', './updates.js');
 
 module.exports = {
   writeState,

@@ -1,7 +1,7 @@
 'use strict';
 
 // After the installation: puts the native program of this platform's package in the place of bin/pipestate, so that
-// `pipestate` starts without Node. It never fails: bin/pipestate does the same by way of the addon, only later.
+// `pipestate` starts without Node. It never fails: bin/pipestate starts the same program, only later.
 
 const { execFileSync } = require('node:child_process');
 const { copyFileSync, linkSync, renameSync, rmSync } = require('node:fs');
@@ -40,6 +40,6 @@ if (!startsByNode) {
     const program = findProgram();
     if (program) replace(program, join(__dirname, 'bin/pipestate'));
   } catch (error) {
-    console.warn(`pipestate: the command will run inside Node, for the native program cannot be put in place: ${error.message}`);
+    console.warn(`pipestate: the command will start by way of Node, for the native program cannot be put in place: ${error.message}`);
   }
 }

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symli
 import { delimiter, join } from 'node:path';
 import { before, test } from 'node:test';
 import { registry } from './registry.mjs';
-import { folder, root, run } from './support.mjs';
+import { folder, root, run, start } from './support.mjs';
 
 const made = folder({ after: (clean) => process.on('exit', clean) });
 const readJson = (...path) => JSON.parse(readFileSync(join(...path), 'utf8'));
@@ -122,12 +122,19 @@ test('installed by npm, the command is the native program', async (t) => {
   assert.match(await ok(run(join(project.path, 'node_modules/.bin/pipestate'), ['--version'], help)), /^pipestate \d/);
 });
 
-test('without install scripts it is the addon', { skip: isWindows }, async (t) => {
+test('without install scripts a script starts it, with its streams, exit code and signals', { skip: isWindows }, async (t) => {
   const project = await installed(t, ['--ignore-scripts']);
   await works(project);
   assert.equal(firstBytes(join(project.path, 'node_modules/.bin/pipestate')), '#!/u');
   const { code, stderr } = await project.bin('pipestate', ['get', 'agent-state.json', '/none']);
   assert.deepEqual([code, stderr], [1, 'pipestate: agent-state.json: there is nothing at /none\n']);
+
+  const state = join(project.path, 'agent-state.json');
+  writeFileSync(state, '{"status":"running","currentPhase":1,"phases":{"1":{"status":"running"}}}');
+  const watch = start(t, [join(project.path, 'node_modules/pipestate/bin/pipestate'), 'status', '--watch', state]);
+  assert.match(await watch.line(), /running/);
+  watch.kill('SIGTERM');
+  assert.deepEqual(await watch.end(), { code: 143, signal: null, stderr: '' });
 });
 
 test('installed again over itself, and taken out', { skip: isWindows }, async (t) => {
