@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 
 /// The fields that tell when something happened, in both spellings (R7).
 pub const TIME_FIELDS: [&str; 10] = [
@@ -41,17 +41,39 @@ impl Moment {
     /// zone and the colon of its offset; or a date alone, which is its first instant. `None` when it is no such time,
     /// or a day that no calendar has.
     pub fn parse(text: &str) -> Option<Moment> {
-        const TIMES: [&str; 4] =
-            ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M"];
-        let zoned = |time: &&str| DateTime::parse_from_str(text, &format!("{time}%#z")).ok();
-        let local = |time: &&str| NaiveDateTime::parse_from_str(text, time).ok();
-        if let Some(at) = DateTime::parse_from_rfc3339(text).ok().or_else(|| TIMES.iter().find_map(zoned)) {
-            return Some(Moment { at: at.to_utc(), zone: Zone::Given });
-        }
-        let date = || NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0);
-        let at = date().or_else(|| TIMES.iter().find_map(local))?;
-        Some(Moment { at: at.and_utc(), zone: Zone::Missing })
+        let (date, rest) = text.split_at_checked("2026-07-31".len())?;
+        let (time, offset) = match rest.strip_prefix(['T', 't', ' ']) {
+            Some(rest) => rest.split_at(rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len())),
+            None if rest.is_empty() => ("00:00", ""),
+            None => return None,
+        };
+        let time = time.trim_end();
+        let seconds = if time.len() == "13:40".len() { ":00" } else { "" };
+        let (zone, offset) = match offset {
+            "" => (Zone::Missing, "Z".to_owned()),
+            "Z" | "z" => (Zone::Given, "Z".to_owned()),
+            offset => (Zone::Given, spelled_out(offset)?),
+        };
+        let at = DateTime::parse_from_rfc3339(&format!("{date}T{time}{seconds}{offset}")).ok()?;
+        Some(Moment { at: at.to_utc(), zone })
     }
+}
+
+/// `+05:30` of that, `+0530` or `+05`.
+fn spelled_out(offset: &str) -> Option<String> {
+    let (hours, minutes) = offset.split_at_checked("+05".len())?;
+    let minutes = match minutes.strip_prefix(':').unwrap_or(minutes) {
+        "" => "00",
+        minutes => minutes,
+    };
+    Some(format!("{hours}:{minutes}"))
+}
+
+/// Date and time of day, to the second. A pattern of chrono's would bring its interpreter, 20 kB, into every program.
+pub fn date_and_time(at: DateTime<Utc>) -> (String, String) {
+    let text = at.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let (date, time) = text.split_once('T').unwrap_or_default();
+    (date.to_owned(), time.trim_end_matches('Z').to_owned())
 }
 
 /// A file's time as an instant. What lies beyond the calendar (file systems can store it) becomes its end.
@@ -119,6 +141,7 @@ mod tests {
             ("2026-07-31T13:40:00+0530", Some(("2026-07-31T08:10:00Z", Given))),
             ("2026-07-31T13:40:00-05", Some(("2026-07-31T18:40:00Z", Given))),
             ("2026-07-31 13:40:00Z", Some(("2026-07-31T13:40:00Z", Given))),
+            ("2026-07-31 13:40:00 +0200", Some(("2026-07-31T11:40:00Z", Given))),
             ("2026-07-31T13:40:00", Some(("2026-07-31T13:40:00Z", Missing))),
             ("2026-07-31T13:40:00.123456", Some(("2026-07-31T13:40:00.123456Z", Missing))),
             ("2026-07-31T13:40", Some(("2026-07-31T13:40:00Z", Missing))),
@@ -126,6 +149,9 @@ mod tests {
             ("2026-07-31", Some(("2026-07-31T00:00:00Z", Missing))),
             ("2026-02-30", None),
             ("2026-02-30T00:00:00Z", None),
+            ("2026-07-31T13:40:00+5", None),
+            ("2026-07-31T13", None),
+            ("2026-07-31x", None),
             ("31.07.2026", None),
             ("1714000000", None),
             ("<iso8601>", None),

@@ -17,7 +17,7 @@ use clap_complete::{Generator, generate};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 use pipestate::cli::PIPESTATE;
-use pipestate::cli::arguments::{Argument, Command as Table, Kind, Stop, parse};
+use pipestate::cli::arguments::{Argument, Command as Table, Kind, Link, Stop, parse};
 use support::*;
 
 /// A table as clap has it, which draws man page and completions, and is what the parser is compared with.
@@ -48,21 +48,16 @@ fn argument_to_clap(argument: &'static Argument) -> Arg {
     if let Some(short) = argument.short {
         arg = arg.short(short);
     }
-    if let Some(alias) = named(argument.alias) {
-        arg = arg.visible_alias(alias);
-    }
     if let Some(default) = named(argument.default) {
         arg = arg.default_value(default).hide_default_value(argument.is_told);
     }
-    for (name, add) in [
-        (argument.excludes, Arg::conflicts_with as fn(Arg, &'static str) -> Arg),
-        (argument.requires, Arg::requires),
-        (argument.unless, Arg::required_unless_present),
-    ] {
-        if let Some(name) = named(name) {
-            arg = add(arg, name);
-        }
-    }
+    arg = match argument.link {
+        Link::None => arg,
+        Link::Alias(name) => arg.visible_alias(name),
+        Link::Excludes(name) => arg.conflicts_with(name),
+        Link::Requires(name) => arg.requires(name),
+        Link::Unless(name) => arg.required_unless_present(name),
+    };
     let shape = argument.shape;
     arg = match argument.kind {
         Kind::Flag => arg.action(ArgAction::SetTrue),
@@ -75,10 +70,12 @@ fn argument_to_clap(argument: &'static Argument) -> Arg {
     if argument.is_greedy || (shape.is_many && matches!(argument.kind, Kind::Operand)) {
         arg = arg.num_args(1..);
     }
-    arg = arg.value_name(argument.value).required(shape.is_required && argument.unless.is_empty());
-    if !argument.words.is_empty() {
+    arg = arg
+        .value_name(argument.value)
+        .required(shape.is_required && !matches!(argument.link, Link::Unless(_)));
+    if !argument.shape.words.is_empty() {
         return arg
-            .value_parser(PossibleValuesParser::new(argument.words))
+            .value_parser(PossibleValuesParser::new(argument.shape.words))
             .hide_possible_values(argument.is_told);
     }
     if shape.is_path {
@@ -233,15 +230,17 @@ fn completions_are_printed_for_each_shell_and_complete_in_bash() {
 /// Words that a command may be given: its own arguments in all their spellings, and others'.
 fn some_words(command: &Table, random: &mut fastrand::Rng) -> Vec<String> {
     let arguments = command.all_arguments();
-    let value = |argument: &Argument, random: &mut fastrand::Rng| match random.choice(argument.words) {
+    let value = |argument: &Argument, random: &mut fastrand::Rng| match random.choice(argument.shape.words) {
         Some(word) => (*word).to_owned(),
         None => "7".to_owned(),
     };
     let mut words = Vec::new();
     for _ in 0..random.usize(0..6) {
         let Some(argument) = random.choice(&arguments) else { break };
-        let name =
-            if random.u8(..4) > 0 || argument.alias.is_empty() { argument.name } else { argument.alias };
+        let name = match argument.link {
+            Link::Alias(name) if random.bool() => name,
+            _ => argument.name,
+        };
         match (argument.kind, argument.short, random.u8(..12)) {
             (_, _, 0) => words.push("word".into()),
             (_, _, 1) => words.push(["--", "-", "--no-such", "-q", "--json"][random.usize(..5)].into()),

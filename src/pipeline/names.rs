@@ -2,6 +2,8 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::time::date_and_time;
+
 /// The longest name, in characters.
 pub const LONGEST_NAME: usize = 48;
 /// The patterns that a pipeline can be of.
@@ -12,9 +14,7 @@ pub const RUN_STATUSES: [&str; 5] = ["running", "completed", "escalated", "faile
 pub const PHASE_STATUSES: [&str; 5] = ["pending", "running", "done", "completed", "failed"];
 /// The beginning of run folders that are not a run's, but an edit's; scans leave them out (R8).
 pub const EDIT_PREFIX: &str = "edit-";
-/// The time in a run id that is a stamp.
-const STAMP: &str = "%Y%m%d-%H%M%S";
-/// The same as a pattern: a `d` for each digit.
+/// The time in a run id that is a stamp: a `d` for each digit.
 const STAMP_SHAPE: &str = "dddddddd-dddddd";
 
 /// Whether it is a name of a pipeline or phase: `[a-z0-9-]`, at most 48 of them.
@@ -31,7 +31,8 @@ pub fn is_uuid(text: &str) -> bool {
 /// The run id of pipeline `name` at a time: `{P}-{YYYYMMDD-HHMMSS}` in UTC. Where that is taken, the second try has
 /// the suffix `-2`.
 pub fn stamp(name: &str, at: DateTime<Utc>, attempt: usize) -> String {
-    let stamp = format!("{name}-{}", at.format(STAMP));
+    let (date, time) = date_and_time(at);
+    let stamp = format!("{name}-{}-{}", date.replace('-', ""), time.replace(':', ""));
     if attempt < 2 { stamp } else { format!("{stamp}-{attempt}") }
 }
 

@@ -14,7 +14,7 @@ use crate::kind::StateKind;
 use crate::recovery::{Action, Reason};
 use crate::status::{Mark, PhaseView};
 use crate::text::one_line;
-use crate::time;
+use crate::time::{self, date_and_time};
 use crate::validate::Severity;
 
 const STYLE: &str = include_str!("style.css");
@@ -415,15 +415,16 @@ fn look(mark: Mark) -> (&'static str, &'static str) {
 
 /// An instant for people and for programs.
 fn moment(at: DateTime<Utc>) -> String {
-    let machine = at.format("%Y-%m-%dT%H:%M:%SZ");
-    format!("<time datetime=\"{machine}\">{}</time>", Plain(at))
+    let (date, time) = date_and_time(at);
+    format!("<time datetime=\"{date}T{time}Z\">{}</time>", Plain(at))
 }
 
 struct Plain(DateTime<Utc>);
 
 impl Display for Plain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.format("%Y-%m-%d %H:%M").fmt(f)
+        let (date, time) = date_and_time(self.0);
+        write!(f, "{date} {}", &time[..5])
     }
 }
 

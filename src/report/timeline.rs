@@ -3,10 +3,11 @@
 
 use std::fmt::Write;
 
-use chrono::{DateTime, Timelike, Utc};
+use chrono::{DateTime, Datelike, Utc};
 
 use super::history::{Event, Span, What};
 use crate::status::Mark;
+use crate::time::date_and_time;
 
 /// From when to when, and where the scale has its marks.
 pub struct Scale {
@@ -88,12 +89,16 @@ impl Scale {
 
     /// A time of the scale: of the day, with the date where a day begins or nothing is finer.
     fn label(&self, at: DateTime<Utc>) -> String {
-        let form = match () {
-            () if self.step >= 86_400 || (at.hour(), at.minute(), at.second()) == (0, 0, 0) => "%e %b",
-            () if self.step < 60 => "%H:%M:%S",
-            () => "%H:%M",
-        };
-        at.format(form).to_string().trim().to_owned()
+        const MONTHS: [&str; 12] =
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        let (_, time) = date_and_time(at);
+        match () {
+            () if self.step >= 86_400 || time == "00:00:00" => {
+                format!("{} {}", at.day(), MONTHS[at.month0() as usize])
+            }
+            () if self.step < 60 => time,
+            () => time[..5].to_owned(),
+        }
     }
 
     /// The row of one phase. Decoration, as well.

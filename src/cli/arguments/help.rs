@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Argument, Command, Kind};
+use super::{Argument, Command, Kind, Link};
 
 /// The help of `command`, which is called by the words `path`.
 pub fn help(command: &Command, path: &str) -> String {
@@ -58,14 +58,14 @@ fn with_short(argument: &Argument) -> String {
 
 fn described(argument: &Argument) -> String {
     let mut text = argument.help.to_owned();
-    if !argument.alias.is_empty() {
-        let _ = write!(text, " [alias: --{}]", argument.alias);
+    if let Link::Alias(name) = argument.link {
+        let _ = write!(text, " [alias: --{name}]");
     }
     if !argument.is_told && !argument.default.is_empty() {
         let _ = write!(text, " [default: {}]", argument.default);
     }
-    if !argument.is_told && !argument.words.is_empty() {
-        let _ = write!(text, " [possible values: {}]", argument.words.join(", "));
+    if !argument.is_told && !argument.shape.words.is_empty() {
+        let _ = write!(text, " [possible values: {}]", argument.shape.words.join(", "));
     }
     text
 }

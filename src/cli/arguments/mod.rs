@@ -129,28 +129,35 @@ pub struct Argument {
     pub name: &'static str,
     /// Behind a single dash.
     pub short: Option<char>,
-    /// Another long name.
-    pub alias: &'static str,
     /// What stands for its value in messages.
     pub value: &'static str,
     /// What it does.
     pub help: &'static str,
     /// What is read from it.
     pub shape: Shape,
-    /// The words that its value may be; empty if it is no word.
-    pub words: &'static [&'static str],
     /// What its value is when none is given.
     pub default: &'static str,
     /// Whether its words and its default are not told in the help, which says it itself.
     pub is_told: bool,
     /// Whether it takes all words up to the next option.
     pub is_greedy: bool,
-    /// Name or value of an argument that it cannot be given with.
-    pub excludes: &'static str,
-    /// The same of one that it cannot be given without.
-    pub requires: &'static str,
-    /// The same of one that makes it unnecessary.
-    pub unless: &'static str,
+    /// What else there is to it.
+    pub link: Link,
+}
+
+/// What an argument has to do with another, by its name or what stands for its value.
+#[derive(Clone, Copy)]
+pub enum Link {
+    /// Nothing.
+    None,
+    /// This is its other name.
+    Alias(&'static str),
+    /// It cannot be given with that one.
+    Excludes(&'static str),
+    /// It cannot be given without.
+    Requires(&'static str),
+    /// It is necessary unless that one is given.
+    Unless(&'static str),
 }
 
 const fn argument(kind: Kind, name: &'static str, value: &'static str) -> Argument {
@@ -159,17 +166,13 @@ const fn argument(kind: Kind, name: &'static str, value: &'static str) -> Argume
         kind,
         name,
         short: None,
-        alias: none,
         value,
         help: none,
         shape: Shape::FLAG,
-        words: &[],
         default: none,
         is_told: false,
         is_greedy: false,
-        excludes: none,
-        requires: none,
-        unless: none,
+        link: Link::None,
     }
 }
 
@@ -198,12 +201,12 @@ impl Argument {
         Argument { short: Some(short), ..self }
     }
 
-    pub(super) const fn alias(self, alias: &'static str) -> Argument {
-        Argument { alias, ..self }
+    pub(super) const fn alias(self, name: &'static str) -> Argument {
+        Argument { link: Link::Alias(name), ..self }
     }
 
     pub(super) const fn words(self, words: &'static [&'static str]) -> Argument {
-        Argument { words, ..self }
+        Argument { shape: Shape { words, ..self.shape }, ..self }
     }
 
     pub(super) const fn default(self, default: &'static str) -> Argument {
@@ -218,16 +221,16 @@ impl Argument {
         Argument { is_greedy: true, ..self }
     }
 
-    pub(super) const fn excludes(self, excludes: &'static str) -> Argument {
-        Argument { excludes, ..self }
+    pub(super) const fn excludes(self, name: &'static str) -> Argument {
+        Argument { link: Link::Excludes(name), ..self }
     }
 
-    pub(super) const fn requires(self, requires: &'static str) -> Argument {
-        Argument { requires, ..self }
+    pub(super) const fn requires(self, name: &'static str) -> Argument {
+        Argument { link: Link::Requires(name), ..self }
     }
 
-    pub(super) const fn unless(self, unless: &'static str) -> Argument {
-        Argument { unless, ..self }
+    pub(super) const fn unless(self, name: &'static str) -> Argument {
+        Argument { link: Link::Unless(name), ..self }
     }
 
     pub(super) const fn required(self) -> Argument {
@@ -236,9 +239,17 @@ impl Argument {
 
     /// Told by the field that it is read into.
     pub(super) const fn of(self, help: &'static str, shape: Shape) -> Argument {
-        let words = if shape.words.is_empty() { self.words } else { shape.words };
+        let words = if shape.words.is_empty() { self.shape.words } else { shape.words };
         let is_required = (shape.is_required && self.default.is_empty()) || self.shape.is_required;
-        Argument { help: help.trim_ascii_start(), words, shape: Shape { is_required, ..shape }, ..self }
+        Argument { help: help.trim_ascii_start(), shape: Shape { is_required, words, ..shape }, ..self }
+    }
+
+    /// Its other name.
+    pub(super) const fn other_name(&self) -> &'static str {
+        match self.link {
+            Link::Alias(name) => name,
+            _ => "",
+        }
     }
 
     /// Whether `name` is its name, or what stands for it.

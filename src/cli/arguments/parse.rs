@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use lexopt::{Arg, Parser};
 
 use super::value::Wrong;
-use super::{Argument, Command, Kind};
+use super::{Argument, Command, Kind, Link};
 
 /// Why no command is run.
 pub enum Stop {
@@ -94,7 +94,7 @@ impl Reading {
                     let named = self.position(|it| {
                         !matches!(it.kind, Kind::Operand)
                             && !name.is_empty()
-                            && [it.name, it.alias].contains(&name)
+                            && [it.name, it.other_name()].contains(&name)
                     });
                     let at = named.ok_or_else(|| self.unexpected_option(name))?;
                     self.option(at, &mut words)?;
@@ -199,18 +199,19 @@ impl Reading {
         let mut missing = Vec::new();
         for (argument, words) in &self.given {
             if words.is_empty() {
-                if argument.shape.is_required && !is_given(argument.unless) {
+                let is_replaced = matches!(argument.link, Link::Unless(other) if is_given(other));
+                if argument.shape.is_required && !is_replaced {
                     missing.push(*argument);
                 }
                 continue;
             }
-            let mut given = self.given.iter().filter(|(_, words)| !words.is_empty());
-            if let Some((other, _)) = given.find(|(other, _)| other.is(argument.excludes)) {
-                let [one, other] = [argument, other].map(|it| it.called());
-                return Err(Stop::Wrong(format!("the argument '{one}' cannot be used with '{other}'")));
-            }
-            if !argument.requires.is_empty() && !is_given(argument.requires) {
-                missing.extend(self.given.iter().map(|(it, _)| *it).filter(|it| it.is(argument.requires)));
+            match argument.link {
+                Link::Excludes(other) if is_given(other) => {
+                    let [one, other] = [argument, self.named(other)].map(|it| it.called());
+                    return Err(Stop::Wrong(format!("the argument '{one}' cannot be used with '{other}'")));
+                }
+                Link::Requires(other) if !is_given(other) => missing.push(self.named(other)),
+                _ => {}
             }
         }
         if !missing.is_empty() {
@@ -227,7 +228,7 @@ impl Reading {
             if words.is_empty() && !argument.default.is_empty() {
                 words.push(argument.default.into());
             }
-            let known = argument.words;
+            let known = argument.shape.words;
             let unknown =
                 words.iter().find(|word| !known.is_empty() && !known.iter().any(|known| *known == *word));
             if let Some(word) = unknown {
@@ -235,6 +236,12 @@ impl Reading {
             }
         }
         Ok(())
+    }
+
+    /// The argument of that name, which a table that names it has.
+    fn named(&self, name: &str) -> &'static Argument {
+        let is_named = |(argument, _): &&Given| argument.is(name);
+        self.given.iter().find(is_named).expect("tables name what they have").0
     }
 
     fn unexpected_option(&self, name: &str) -> Stop {
@@ -248,7 +255,7 @@ impl Reading {
 impl Argument {
     /// As messages and help name it.
     pub(super) fn called(&self) -> String {
-        self.called_if(self.shape.is_required && self.unless.is_empty())
+        self.called_if(self.shape.is_required && !matches!(self.link, Link::Unless(_)))
     }
 
     pub(super) fn called_if(&self, is_required: bool) -> String {
@@ -275,8 +282,8 @@ impl Argument {
     }
 
     fn refuse_unknown(&self, word: &OsStr) -> Stop {
-        let (word, name, known) = (word.to_string_lossy(), self.called(), self.words.join(", "));
-        let similar = or_did_you_mean("", similar(&word, self.words.iter().copied()));
+        let (word, name, known) = (word.to_string_lossy(), self.called(), self.shape.words.join(", "));
+        let similar = or_did_you_mean("", similar(&word, self.shape.words.iter().copied()));
         Stop::Wrong(format!("invalid value '{word}' for '{name}' [possible values: {known}]{similar}"))
     }
 }
