@@ -3,12 +3,11 @@
 use napi_derive::napi;
 use serde_json::json;
 
-use super::Opened;
 use super::convert::{self, File, ListOptions, RecoverOptions, Text, Value};
 use super::session::Outcome;
+use super::{Opened, once};
 use crate::cli::exit_code_of;
 use crate::doctor;
-use crate::engine::Once;
 use crate::guard;
 use crate::report;
 use crate::runs;
@@ -18,7 +17,7 @@ use crate::runs;
 pub fn list(session: &Opened, now: bool, options: ListOptions) -> Outcome {
     session.run(now, || {
         let (places, logs, clock) = options.parse()?;
-        Ok(Once::new(move |_| {
+        Ok(once(move |_| {
             let runs = runs::newest_first(&places, logs.as_deref(), &clock())?;
             let code = runs.iter().map(exit_code_of).max().unwrap_or(0);
             Ok(Value::Json(json!({ "ok": code == 0, "runs": runs, "exitCode": code })))
@@ -31,7 +30,7 @@ pub fn list(session: &Opened, now: bool, options: ListOptions) -> Outcome {
 pub fn doctor(session: &Opened, now: bool, file: File, propose: bool) -> Outcome {
     session.run(now, || {
         let path = convert::path(file)?;
-        Ok(Once::new(move |_| {
+        Ok(once(move |_| {
             let files = runs::state_files(&path)?;
             let mut files: Vec<_> = files.iter().map(|file| doctor::examine(file)).collect();
             if propose {
@@ -48,7 +47,7 @@ pub fn doctor(session: &Opened, now: bool, file: File, propose: bool) -> Outcome
 pub fn render_report(session: &Opened, now: bool, file: File, options: RecoverOptions) -> Outcome {
     session.run(now, || {
         let (path, (home, clock)) = (convert::path(file)?, options.parse()?);
-        Ok(Once::new(move |_| {
+        Ok(once(move |_| {
             let path = runs::state_file(&path).unwrap_or(path);
             let page = report::page(&report::Run::read(&path, home.as_deref(), &clock())?);
             Ok(Value::Json(page.into()))
@@ -61,7 +60,7 @@ pub fn render_report(session: &Opened, now: bool, file: File, options: RecoverOp
 pub fn guard(session: &Opened, now: bool, event: Text) -> Outcome {
     session.run(now, || {
         let event = convert::bytes(event);
-        Ok(Once::new(move |_| {
+        Ok(once(move |_| {
             let denial = guard::judge(event)?;
             Ok(Value::Json(
                 denial.map_or(json!(null), |denial| json!({ "file": denial.file, "reason": denial.reason })),

@@ -24,7 +24,7 @@ use napi_derive::napi;
 use serde_json::json;
 
 use crate::cli;
-use crate::engine::{self, Input, JobId, LockJob, Once, WriteJob};
+use crate::engine::{self, Input, Interrupted, JobId, LockJob, Once, WriteJob};
 use crate::error::Error;
 use crate::runs::{self, StateFile};
 use crate::update::{self, Caller};
@@ -68,7 +68,7 @@ pub fn abort(id: i64) {
 pub fn read(session: &Opened, now: bool, file: File) -> Outcome {
     session.run(now, || {
         let path = convert::path(file)?;
-        Ok(Once::new(move |_| Value::document(update::read(&path)?, &path)))
+        Ok(once(move |_| Value::document(update::read(&path)?, &path)))
     })
 }
 
@@ -77,7 +77,7 @@ pub fn read(session: &Opened, now: bool, file: File) -> Outcome {
 pub fn validate(session: &Opened, now: bool, file: File, options: ValidateOptions) -> Outcome {
     session.run(now, || {
         let (path, options) = (convert::path(file)?, options.parse()?);
-        Ok(Once::new(move |_| Ok(Value::Report(validate_file(&path, &options)))))
+        Ok(once(move |_| Ok(Value::Report(validate_file(&path, &options)))))
     })
 }
 
@@ -86,7 +86,7 @@ pub fn validate(session: &Opened, now: bool, file: File, options: ValidateOption
 pub fn recover(session: &Opened, now: bool, file: File, options: RecoverOptions) -> Outcome {
     session.run(now, || {
         let (path, (home, clock)) = (convert::path(file)?, options.parse()?);
-        Ok(Once::new(move |_| {
+        Ok(once(move |_| {
             let assessment = StateFile::read(&path, home.as_deref()).assess(&clock());
             Ok(Value::Json(convert::json(&assessment)))
         }))
@@ -98,7 +98,7 @@ pub fn recover(session: &Opened, now: bool, file: File, options: RecoverOptions)
 pub fn scan(session: &Opened, now: bool, options: ScanOptions) -> Outcome {
     session.run(now, || {
         let (places, clock) = options.parse()?;
-        Ok(Once::new(move |_| {
+        Ok(once(move |_| {
             let files = runs::scan(&places, &clock())?;
             let code = runs::worst_exit_code(&files);
             Ok(Value::Json(json!({ "ok": code == 0, "files": files, "exitCode": code })))
@@ -129,7 +129,7 @@ pub fn lock(session: &Opened, now: bool, file: File, options: LockSyncOptions) -
 pub fn read_locked(session: &Opened, now: bool, lock: &Handle) -> Outcome {
     session.run(now, || {
         let held = Arc::clone(lock);
-        Ok(Once::in_line(lock.line(), move |_| {
+        Ok(once_in_line(lock, move |_| {
             let (snapshot, path) = held.read()?;
             Value::document(snapshot, &path)
         }))
@@ -148,9 +148,9 @@ pub fn write_locked(
     session.run(now, || {
         let (mut input, options) = (input(patch)?, options.parse()?);
         let (held, program) = (Arc::clone(lock), session.program.clone());
-        Ok(Once::in_line(lock.line(), move |interrupted| {
+        Ok(once_in_line(lock, move |interrupted| {
             let caller = Caller { program: &program, interrupted };
-            held.write(input.patch()?, &options, caller)
+            held.write(input.patch()?, &options, caller).map(Value::from)
         }))
     })
 }
@@ -160,8 +160,24 @@ pub fn write_locked(
 pub fn release(session: &Opened, now: bool, lock: &Handle) -> Outcome {
     session.run(now, || {
         let held = Arc::clone(lock);
-        Ok(Once::in_line(lock.line(), move |_| held.release().map(|()| Value::Done)))
+        Ok(once_in_line(lock, move |_| held.release().map(|()| Value::Done)))
     })
+}
+
+/// Work of whatever kind as one type, so that the engine's part of it is compiled once and not for every call.
+type Work = Box<dyn FnOnce(Interrupted) -> Result<Value, Error> + Send>;
+
+/// Is to do `work`, whatever else is going on.
+fn once(work: impl FnOnce(Interrupted) -> Result<Value, Error> + Send + 'static) -> Once<Work> {
+    Once::new(Box::new(work))
+}
+
+/// Is to do `work` after what was asked for with `lock` before.
+fn once_in_line(
+    lock: &Held,
+    work: impl FnOnce(Interrupted) -> Result<Value, Error> + Send + 'static,
+) -> Once<Work> {
+    Once::in_line(lock.line(), Box::new(work))
 }
 
 fn input(patch: Text) -> Result<Input, Error> {
