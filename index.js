@@ -4,8 +4,8 @@
 // Rust. Every call of `native` either is done `now` and returns an outcome, `{ value }` or `{ failure }`, mostly as JSON, or
 // returns an id, and `settle` is called with that id among others, and the outcomes.
 //
-// Reading, writing and locking is here; updates.js and runs.js, which knows about runs and tasks, are loaded when they are
-// asked for.
+// Reading and writing is here; locks.js, for what holds a lock, and runs.js, which knows about runs and tasks, are loaded when
+// they are asked for.
 
 const { basename } = require('node:path');
 const { isUint8Array } = require('node:util/types');
@@ -226,96 +226,30 @@ function writeStateSync(file, patch, options) {
   return value(native.write(session, NOW, path, toText(patch), checked), writeStateSync);
 }
 
-class StateLock {
-  #handle;
-  #path;
-  #waitedMs;
-
-  constructor(lock) {
-    if (lock?.handle === undefined) throw wrong('a StateLock is made by lockState and lockStateSync');
-    this.#handle = lock.handle;
-    this.#path = lock.path;
-    this.#waitedMs = lock.waitedMs;
-  }
-
-  get path() {
-    return this.#path;
-  }
-
-  get waitedMs() {
-    return this.#waitedMs;
-  }
-
-  async read() {
-    return snapshot(await later(undefined, () => native.readLocked(session, LATER, this.#handle)), this.read);
-  }
-
-  readSync() {
-    return snapshot(native.readLocked(session, NOW, this.#handle), this.readSync);
-  }
-
-  async write(patch, options) {
-    const checked = toOptions(options, PATCHING);
-    const text = toText(patch);
-    return value(
-      await later(undefined, () => native.writeLocked(session, LATER, this.#handle, text, checked)),
-      this.write,
-    );
-  }
-
-  writeSync(patch, options) {
-    const checked = toOptions(options, PATCHING);
-    return value(native.writeLocked(session, NOW, this.#handle, toText(patch), checked), this.writeSync);
-  }
-
-  async release() {
-    value(await later(undefined, () => native.release(session, LATER, this.#handle)), this.release);
-  }
-
-  releaseSync() {
-    value(native.release(session, NOW, this.#handle), this.releaseSync);
-  }
-
-  async [Symbol.asyncDispose]() {
-    await this.release();
-  }
-
-  [Symbol.dispose]() {
-    this.releaseSync();
-  }
-}
-
-async function lockState(file, options) {
-  const path = toFile(file);
-  const { signal, ...checked } = toOptions(options, WAITING);
-  const outcome = await later(signal, () => native.lock(session, LATER, path, checked));
-  return new StateLock(value(outcome, lockState, signal));
-}
-
-function lockStateSync(file, options) {
-  const path = toFile(file);
-  const checked = toOptions(options, LOCKING);
-  return new StateLock(value(native.lock(session, NOW, path, checked), lockStateSync));
-}
-
 // ---- what is exported, by name, so that `import { writeState } from 'pipestate'` finds it ----
 
 const core = { native, session, later, value, parsed, snapshot, toFile, toText, toOptions, wrong, OPTIONS, PATCHING, LOCKING, WAITING };
 const loaded = {};
 
+function part(file) {
+  loaded[file] ??= require(file)(core);
+  return loaded[file];
+}
+
 /** The function `name` of another file, which is loaded when it is asked for. Errors are told as if by this one. */
 function lazily(name, file = './runs.js') {
   const caller = {
     [name](...args) {
-      loaded[file] ??= require(file)(core);
-      return loaded[file][name].apply(caller, args);
+      return part(file)[name].apply(caller, args);
     },
   }[name];
   return caller;
 }
 
-const updateState = lazily('updateState', './updates.js');
-const updateStateSync = lazily('updateStateSync', './updates.js');
+const lockState = lazily('lockState', './locks.js');
+const lockStateSync = lazily('lockStateSync', './locks.js');
+const updateState = lazily('updateState', './locks.js');
+const updateStateSync = lazily('updateStateSync', './locks.js');
 
 module.exports = {
   writeState,
@@ -328,9 +262,15 @@ module.exports = {
   updateStateSync,
   lockState,
   lockStateSync,
-  StateLock,
   PipestateError,
 };
+// A class is loaded when it is looked at; in these words, which is how ES modules find its name.
+const classes = {
+  get StateLock() {
+    return part('./locks.js').StateLock;
+  },
+};
+Object.defineProperty(module.exports, 'StateLock', { enumerable: true, get: function () { return classes.StateLock; } });
 module.exports.recover = lazily('recover');
 module.exports.recoverSync = lazily('recoverSync');
 module.exports.scanRuns = lazily('scanRuns');

@@ -1,12 +1,86 @@
 'use strict';
 
-// `updateState` and its Sync twin. `core` is what index.js has for all calls. Each is called on the function that errors are
-// told as if by.
+// What holds a lock for longer than a call: `lockState` and `updateState` with their Sync twins. `core` is what index.js has for
+// all calls. Each is called on the function that errors are told as if by.
 
 const NOW = true;
 const LATER = false;
 
 module.exports = ({ native, session, later, value, parsed, snapshot, toFile, toText, toOptions, wrong, PATCHING, LOCKING, WAITING }) => {
+  class StateLock {
+    #handle;
+    #path;
+    #waitedMs;
+
+    constructor(lock) {
+      if (lock?.handle === undefined) throw wrong('a StateLock is made by lockState and lockStateSync');
+      this.#handle = lock.handle;
+      this.#path = lock.path;
+      this.#waitedMs = lock.waitedMs;
+    }
+
+    get path() {
+      return this.#path;
+    }
+
+    get waitedMs() {
+      return this.#waitedMs;
+    }
+
+    async read() {
+      return snapshot(await later(undefined, () => native.readLocked(session, LATER, this.#handle)), this.read);
+    }
+
+    readSync() {
+      return snapshot(native.readLocked(session, NOW, this.#handle), this.readSync);
+    }
+
+    async write(patch, options) {
+      const checked = toOptions(options, PATCHING);
+      const text = toText(patch);
+      return value(
+        await later(undefined, () => native.writeLocked(session, LATER, this.#handle, text, checked)),
+        this.write,
+      );
+    }
+
+    writeSync(patch, options) {
+      const checked = toOptions(options, PATCHING);
+      return value(native.writeLocked(session, NOW, this.#handle, toText(patch), checked), this.writeSync);
+    }
+
+    async release() {
+      value(await later(undefined, () => native.release(session, LATER, this.#handle)), this.release);
+    }
+
+    releaseSync() {
+      value(native.release(session, NOW, this.#handle), this.releaseSync);
+    }
+
+    async [Symbol.asyncDispose]() {
+      await this.release();
+    }
+
+    [Symbol.dispose]() {
+      this.releaseSync();
+    }
+  }
+
+  async function lockState(file, options) {
+    const path = toFile(file);
+    const { signal, ...checked } = toOptions(options, WAITING);
+    const outcome = await later(signal, () => native.lock(session, LATER, path, checked));
+    return new StateLock(value(outcome, this, signal));
+  }
+
+  function lockStateSync(file, options) {
+    const path = toFile(file);
+    const checked = toOptions(options, LOCKING);
+    return new StateLock(value(native.lock(session, NOW, path, checked), this));
+  }
+
+  // ---- updates ----
+
   /**
    * Both updates: lock, read, ask `fn`, write, release; and all of it again when another tool has removed the lock or
    * written meanwhile, as long as the window lasts (L11). A generator, so that it is written once: what it yields comes
@@ -86,5 +160,5 @@ module.exports = ({ native, session, later, value, parsed, snapshot, toFile, toT
     return step.value;
   }
 
-  return { updateState, updateStateSync };
+  return { StateLock, lockState, lockStateSync, updateState, updateStateSync };
 };
