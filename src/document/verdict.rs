@@ -1,0 +1,513 @@
+//! Whether a text is JSON, found out 64 bytes at a time: several times faster than [`super::scan`] walks over it.
+//!
+//! It says yes or no. Where a text breaks the grammar and how is the scanner's to say, which then runs as well: bad text
+//! may take its time. The two agree about every text; the tests below and the fuzz target hold them to it. (A root that
+//! is no container, which no state has, is left to the scanner too.)
+//!
+//! The idea, after simdjson ("Parsing gigabytes of JSON per second", Langdale and Lemire, 2019), is to turn a block of 64
+//! bytes into words of 64 bits, one for each sort of byte, the first byte's bit lowest ([`super::block`]), and to do what is to be
+//! done for 64 bytes by a few operations on these words. simdjson goes on to visit one token after the other. Here the
+//! grammar is checked on the words too, so that keys, colons, commas, strings and indentation are never visited at all;
+//! only brackets and what stands bare (numbers, `true`, `false`, `null`) are, one by one.
+//!
+//! A piece of [`ROWS`] blocks goes through these steps, each over all of its blocks, while it lies in the first cache:
+//!
+//! 1. UTF-8 is checked.
+//! 2. **Strings.** Quotes that are escaped are dropped; of the others every first opens and every second closes, so that the parity of
+//!    the quotes up to a byte tells whether it lies in a string ([`super::strings`]). Everything else that was marked inside of
+//!    strings is dropped; control characters there are wrong. Each escape is looked at.
+//! 3. **Nesting.** The brackets are matched, a bit for each open one, and every byte learns whether the container around it is an object.
+//! 4. **Grammar.** What may follow a token depends on the token and, for a comma, on the container. To find the token behind a
+//!    token, add the word of white space to the word of tokens, moved up by one bit: a bit that falls on white space carries
+//!    through to the end of the run and comes to lie on the next token, one that falls on a token stays there. With spaces as dots:
+//!
+//!    ```text
+//!    text                {...."a":.1}        the lowest bit is the leftmost
+//!    tokens of a sort    1                   here: what wants a key
+//!    moved by one         1
+//!    white space          1111    1
+//!    sum                      1   1
+//!    without white space      1              a key has to begin here
+//!    ```
+//!
+//!    The same addition over the bytes of strings leads from a key's first quote to the colon behind it. All tokens that follow
+//!    nothing of this are behind a value, and only a comma or a closing bracket may be.
+//! 5. **Bare values** are read by the scanner's own functions, and have to end where their run of bytes ends.
+//!
+//! What a block has to know of those before is a bit or a word for each of these ([`Strings`], [`Brackets`], [`Grammar`]); there is
+//! no index of the document, and memory is what [`Row`]s take and a bit for each open bracket.
+
+use std::ops::Range;
+
+use super::block::{self, BLOCK, Lanes, Pass, block_at};
+use super::scan::{ARRAY, Nesting, OBJECT, bare_end, escape_end};
+use super::strings::Strings;
+use super::words::whitespace_end;
+
+/// Where the root value stands, if the text is UTF-8 and one JSON value (D3) that is a container.
+pub(super) fn root(text: &[u8]) -> Option<Range<usize>> {
+    let start = whitespace_end(text, 0);
+    if !matches!(text.get(start), Some(b'{' | b'[')) {
+        return None;
+    }
+    Some(start..block::run(RootEnd { text, start })?)
+}
+
+/// How many blocks a piece has: what is noted of them and the text itself fit into the first cache together.
+const ROWS: usize = 8;
+const PIECE: usize = ROWS * BLOCK;
+
+/// What is noted of a block, a bit for each byte. But for `strings` it is all about bytes outside of strings.
+#[derive(Default, Clone, Copy)]
+struct Row {
+    /// Strings, with both of their quotes.
+    strings: u64,
+    /// Their opening quotes.
+    string_starts: u64,
+    /// What a backslash escapes.
+    escaped: u64,
+    whitespace: u64,
+    opening: u64,
+    closing: u64,
+    commas: u64,
+    colons: u64,
+    /// The bytes whose innermost container is an object; a bracket belongs to what is open behind it.
+    in_object: u64,
+    /// Where numbers and literals begin.
+    bare_starts: u64,
+}
+
+/// The search for the end of the container that is the root and begins at `start`.
+#[derive(Clone)]
+struct RootEnd<'t> {
+    text: &'t [u8],
+    start: usize,
+}
+
+impl Pass for RootEnd<'_> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run(self, lanes: impl Lanes) -> Option<usize> {
+        let RootEnd { text, start } = self;
+        let mut rows = [Row::default(); ROWS];
+        let (mut strings, mut brackets, mut grammar) =
+            (Strings::default(), Brackets::default(), Grammar::new());
+        let mut decoded = start;
+        for at in (start..text.len()).step_by(PIECE) {
+            let end = text.len().min(at + PIECE);
+            let whole = whole_characters(text, end);
+            simdutf8::basic::from_utf8(&text[decoded..whole]).ok()?;
+            decoded = whole;
+
+            let rows = &mut rows[..(end - at).div_ceil(BLOCK)];
+            let is_good = note_bytes(lanes, text, at, rows, &mut strings)
+                && brackets.pass(text, at, rows)
+                && grammar.pass(rows)
+                && bare_values_are_good(text, at, rows);
+            if !is_good {
+                return None;
+            }
+        }
+        brackets.root_end
+    }
+}
+
+/// The end of the last character that ends at `end` or before. At the end of the text that is the end, so that a character
+/// which is cut in two there is found.
+#[inline(always)]
+fn whole_characters(text: &[u8], end: usize) -> usize {
+    let is_continuation = |at: &usize| text.get(*at).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000);
+    // A character has at most three bytes behind its first.
+    end - (end.saturating_sub(2)..=end).rev().take_while(is_continuation).count()
+}
+
+/// Notes what stands where in each block, and checks what is in strings.
+#[inline(always)]
+fn note_bytes(lanes: impl Lanes, text: &[u8], at: usize, rows: &mut [Row], strings: &mut Strings) -> bool {
+    let (mut controls, mut escaped) = (0, 0);
+    for (number, row) in rows.iter_mut().enumerate() {
+        let marks = lanes.marks(&block_at(text, at + number * BLOCK));
+        let strung = strings.pass(lanes, &marks);
+        let inside = strung.inside;
+        row.strings = inside | strung.quotes;
+        row.string_starts = inside & strung.quotes;
+        row.escaped = strung.escaped;
+        row.whitespace = marks.whitespace & !inside;
+        row.opening = marks.opening & !inside;
+        row.closing = marks.closing & !inside;
+        row.commas = marks.commas & !inside;
+        row.colons = marks.colons & !inside;
+        controls |= marks.controls & inside;
+        escaped |= strung.escaped;
+    }
+    let is_escape = |at| escape_end(text, at).is_ok();
+    controls == 0 && (escaped == 0 || all_places(at, rows, |row| row.escaped, is_escape))
+}
+
+/// Whether all bytes are good that have a bit in that word of their row.
+#[inline(always)]
+fn all_places(at: usize, rows: &[Row], word: impl Fn(&Row) -> u64, is_good: impl Fn(usize) -> bool) -> bool {
+    for (number, row) in rows.iter().enumerate() {
+        let mut bits = word(row);
+        while bits != 0 {
+            if !is_good(at + number * BLOCK + bits.trailing_zeros() as usize) {
+                return false;
+            }
+            bits &= bits - 1;
+        }
+    }
+    true
+}
+
+/// Whether a number or a literal stands at each of the `bare_starts`, and nothing else before a token or white space.
+#[inline(always)]
+fn bare_values_are_good(text: &[u8], at: usize, rows: &[Row]) -> bool {
+    all_places(
+        at,
+        rows,
+        |row| row.bare_starts,
+        |at| {
+            // It is in a container, so it is no value of good text that ends otherwise.
+            let is_end =
+                |end| matches!(text.get(end), Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'));
+            bare_end(text, at).is_ok_and(is_end)
+        },
+    )
+}
+
+/// The open brackets.
+#[derive(Default)]
+struct Brackets {
+    nesting: Nesting,
+    full: Vec<u64>,
+    root_end: Option<usize>,
+}
+
+impl Brackets {
+    /// Matches the brackets of a piece and notes what is in objects. Behind the root there is only white space.
+    #[inline(always)]
+    fn pass(&mut self, text: &[u8], at: usize, rows: &mut [Row]) -> bool {
+        let mut nesting = std::mem::take(&mut self.nesting);
+        for (number, row) in rows.iter_mut().enumerate() {
+            row.in_object = nesting.innermost().wrapping_neg();
+            let mut brackets = row.opening | row.closing;
+            while brackets != 0 {
+                let place = brackets.trailing_zeros();
+                let at = at + number * BLOCK + place as usize;
+                let bracket = text[at];
+                if row.opening >> place & 1 == 1 {
+                    nesting.push(if bracket == b'{' { OBJECT } else { ARRAY }, &mut self.full);
+                } else {
+                    if nesting.depth == 0 || (bracket == b'}') != (nesting.innermost() == OBJECT) {
+                        return false;
+                    }
+                    nesting.pop(&mut self.full);
+                    if nesting.depth == 0 {
+                        if whitespace_end(text, at + 1) != text.len() {
+                            return false;
+                        }
+                        self.root_end = Some(at + 1);
+                    }
+                }
+                let from_here = u64::MAX << place;
+                row.in_object ^= (row.in_object ^ nesting.innermost().wrapping_neg()) & from_here;
+                brackets &= brackets - 1;
+            }
+        }
+        self.nesting = nesting;
+        true
+    }
+}
+
+/// What is wanted of the first bytes of the next block: each is 0 or 1, as the lowest bit of what `pass` makes of it.
+struct Grammar {
+    key: u64,
+    value: u64,
+    item: u64,
+    colon: u64,
+    /// One when the byte before is part of a number or a literal.
+    in_bare: u64,
+}
+
+impl Grammar {
+    /// At the start of the text.
+    fn new() -> Grammar {
+        Grammar { value: 1, key: 0, item: 0, colon: 0, in_bare: 0 }
+    }
+
+    /// Checks which tokens follow which, and notes where bare values begin.
+    #[inline(always)]
+    fn pass(&mut self, rows: &mut [Row]) -> bool {
+        let mut wrong = 0;
+        for row in rows {
+            wrong |= self.pass_row(row);
+        }
+        wrong == 0
+    }
+
+    /// The tokens of a block that cannot follow what is before them.
+    #[inline(always)]
+    fn pass_row(&mut self, row: &mut Row) -> u64 {
+        let Row { strings, string_starts, whitespace, opening, closing, commas, colons, in_object, .. } =
+            *row;
+        let bare = !(strings | whitespace | opening | closing | commas | colons);
+        row.bare_starts = bare & !(bare << 1 | self.in_bare);
+        self.in_bare = bare >> 63;
+        let values = string_starts | opening | row.bare_starts;
+
+        // A container may also be closed at once; that a comma or a colon is followed by a value is `items`.
+        let keys = following((opening | commas) & in_object, whitespace, &mut self.key);
+        let first_values = (opening | commas) & !in_object;
+        let others = following(first_values | colons, whitespace, &mut self.value);
+        let items = following(commas | colons, whitespace, &mut self.item);
+
+        let passed = strings | whitespace;
+        let sum = (keys & string_starts | self.colon).wrapping_add(passed);
+        self.colon = (passed & !sum) >> 63;
+        let behind_keys = sum & !passed;
+
+        keys & !(string_starts | closing)
+            | others & !(values | closing)
+            | items & closing
+            | behind_keys & !colons
+            // Behind a value only commas and closing brackets can be.
+            | (values | colons) & !(keys | others | behind_keys)
+    }
+}
+
+/// Where the tokens begin that follow `tokens`, which are single bytes; `carry` is the one of the block before.
+#[inline(always)]
+fn following(tokens: u64, whitespace: u64, carry: &mut u64) -> u64 {
+    let sum = (tokens << 1 | *carry).wrapping_add(whitespace);
+    // The block's end is reached by a token that is its last byte, or through white space that a carry has cleared.
+    *carry = (tokens | whitespace & !sum) >> 63;
+    sum & !whitespace
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::scan::scan;
+
+    /// The verdict, on all lanes, which has to be the scanner's.
+    fn verdict(text: &[u8]) -> Option<Range<usize>> {
+        let scanned = scan(text).ok().filter(|_| std::str::from_utf8(text).is_ok());
+        let start = whitespace_end(text, 0);
+        if !matches!(text.get(start), Some(b'{' | b'[')) {
+            assert_eq!(root(text), None);
+            return scanned;
+        }
+        let found = block::run_on_all(RootEnd { text, start }).map(|end| start..end);
+        assert_eq!(found, scanned, "{:?}", String::from_utf8_lossy(text));
+        assert_eq!(root(text), scanned);
+        found
+    }
+
+    /// Numbers from a seed.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: usize) -> usize {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 8) as usize % bound
+        }
+
+        fn one_of<'s>(&mut self, texts: &[&'s str]) -> &'s str {
+            texts[self.below(texts.len())]
+        }
+    }
+
+    const TOKENS: &[&str] = &[
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"\"",
+        "\"a\"",
+        "\"]\\\\\"",
+        "1",
+        "-0.5e+7",
+        "true",
+        "null",
+        " ",
+        "\n",
+        "\"",
+        "\\",
+        "\\\"",
+        "\\u00e9",
+        "\u{1}",
+        "\t",
+        "\u{e9}",
+        "01",
+        "1.",
+        "tru",
+        "/",
+        "\u{1f600}",
+    ];
+
+    /// A good text in pieces that can be taken out and put in: tokens and the white space between them.
+    fn good_text(random: &mut Random) -> Vec<Vec<u8>> {
+        let mut pieces = Vec::new();
+        let mut open = Vec::new();
+        let target = 1 + random.below(60);
+        loop {
+            // A value.
+            let add = |text: &str, pieces: &mut Vec<Vec<u8>>| pieces.push(text.as_bytes().to_vec());
+            let gap = |random: &mut Random, pieces: &mut Vec<Vec<u8>>| {
+                let gaps = ["", "", "", " ", "\n  ", "\r\n\t", "\n                                      "];
+                let text = random.one_of(&gaps);
+                add(text, pieces);
+            };
+            let key = |random: &mut Random, pieces: &mut Vec<Vec<u8>>| {
+                add(
+                    random.one_of(&[
+                        "\"\"",
+                        "\"key\"",
+                        "\"\\\\\"",
+                        "\"a longer key, with {\\\"marks\\\"}: in it\"",
+                    ]),
+                    pieces,
+                );
+                gap(random, pieces);
+                add(":", pieces);
+                gap(random, pieces);
+            };
+            let grows = pieces.len() < target;
+            let is_closed =
+                match if open.is_empty() || grows && random.below(3) > 0 { random.below(3) } else { 2 } {
+                    0 => {
+                        add("{", &mut pieces);
+                        gap(random, &mut pieces);
+                        key(random, &mut pieces);
+                        open.push("}");
+                        false
+                    }
+                    1 => {
+                        add("[", &mut pieces);
+                        gap(random, &mut pieces);
+                        open.push("]");
+                        false
+                    }
+                    _ if open.is_empty() => {
+                        add(random.one_of(&["{}", "[]", "[ ]", "{\n}"]), &mut pieces);
+                        true
+                    }
+                    _ => {
+                        let values = [
+                            "0",
+                            "-12",
+                            "1.50",
+                            "123456789012",
+                            "2E-7",
+                            "true",
+                            "false",
+                            "null",
+                            "\"\"",
+                            "{}",
+                            "[]",
+                            "\"\\\"\"",
+                            "\"ends in a backslash \\\\\"",
+                            "\"\\ud83d \u{fc}\u{1f600}\"",
+                            "\"a string that is longer than a block of 64 bytes is, all in all: yes\"",
+                        ];
+                        add(random.one_of(&values), &mut pieces);
+                        true
+                    }
+                };
+            while is_closed {
+                gap(random, &mut pieces);
+                let Some(&bracket) = open.last() else { return pieces };
+                if pieces.len() < target && random.below(3) > 0 {
+                    add(",", &mut pieces);
+                    gap(random, &mut pieces);
+                    if bracket == "}" {
+                        key(random, &mut pieces);
+                    }
+                    break;
+                }
+                add(bracket, &mut pieces);
+                open.pop();
+            }
+        }
+    }
+
+    #[test]
+    fn the_verdict_on_good_and_on_broken_texts_is_the_scanners() {
+        let mut random = Random(0x2545_f491_4f6c_dd1d);
+        let (mut good, mut bad) = (0, 0);
+        for _ in 0..20_000 {
+            let mut pieces = good_text(&mut random);
+            // Every place relative to the blocks.
+            pieces.insert(0, vec![b' '; random.below(BLOCK)]);
+            assert!(verdict(&pieces.concat()).is_some());
+            for _ in 0..1 + random.below(2) {
+                let at = random.below(pieces.len());
+                match random.below(4) {
+                    0 => drop(pieces.remove(at)),
+                    1 => pieces.insert(at, random.one_of(TOKENS).into()),
+                    2 => pieces[at] = random.one_of(TOKENS).into(),
+                    _ => {
+                        let other = random.below(pieces.len());
+                        pieces.swap(at, other);
+                    }
+                }
+                if pieces.is_empty() {
+                    break;
+                }
+            }
+            match verdict(&pieces.concat()) {
+                Some(_) => good += 1,
+                None => bad += 1,
+            }
+        }
+        assert!(good > 2_000 && bad > 10_000, "{good} good, {bad} bad");
+    }
+
+    #[test]
+    fn a_byte_that_becomes_another_or_goes_is_judged_as_by_the_scanner() {
+        let text = "{\n  \"a\": [1, -2.5e3, \"x\\n\\u00e9\\\\\", {}],\n  \"b\" : {\"c\":null , \"d\":[ ]},\"\u{e9}\":\"\u{1f600}\"\n}\n";
+        for before in 0..BLOCK {
+            let text = [" ".repeat(before).as_bytes(), text.as_bytes()].concat();
+            for at in before..text.len() {
+                let mut broken = text.clone();
+                for byte in *b"\"\\{}[]:,10-.eEtu/ \n\x00\x1f\x80\xc3\xf0\xff" {
+                    broken[at] = byte;
+                    verdict(&broken);
+                }
+                broken.remove(at);
+                verdict(&broken);
+                verdict(&text[..at]);
+            }
+        }
+    }
+
+    #[test]
+    fn text_in_which_every_byte_counts_is_judged_across_pieces() {
+        for text in [
+            format!("[{}1]", "1,".repeat(5_000)),
+            format!("[{}]", "\\".repeat(4_000).replacen('\\', "\"\\", 1) + "\""),
+            format!("[\"{}\"]", "\u{1f600}\u{e9}\u{20ac}".repeat(3_000)),
+            format!("[\"{}\"]", "x".repeat(10_000)),
+            format!("[{}1]", " ".repeat(10_000)),
+            format!("[{}]", "1".repeat(10_000)),
+            format!("{}{}", "[".repeat(10_000), "]".repeat(10_000)),
+            format!("{}{}{}", "[{\"a\":".repeat(3_000), "0", "}]".repeat(3_000)),
+            format!("[]{}", "\n".repeat(10_000)),
+        ] {
+            verdict(text.as_bytes()).expect(&text);
+            let mut random = Random(text.len() as u64);
+            for _ in 0..100 {
+                let mut broken = text.clone().into_bytes();
+                let at = random.below(broken.len());
+                broken[at] = b"\"\\{}[]:,1 \n\x01\x80\xc3"[random.below(14)];
+                verdict(&broken);
+                verdict(&broken[..at]);
+            }
+        }
+    }
+}
