@@ -141,39 +141,50 @@ fn note_bytes(lanes: impl Lanes, text: &[u8], at: usize, rows: &mut [Row], strin
         controls |= marks.controls & inside;
         escaped |= strung.escaped;
     }
-    let is_escape = |at| escape_end(text, at).is_ok();
-    controls == 0 && (escaped == 0 || all_places(at, rows, |row| row.escaped, is_escape))
+    controls == 0 && (escaped == 0 || escapes_are_good(text, at, rows))
 }
 
-/// Whether all bytes are good that have a bit in that word of their row.
-#[inline(always)]
-fn all_places(at: usize, rows: &[Row], word: impl Fn(&Row) -> u64, is_good: impl Fn(usize) -> bool) -> bool {
+/// Whether what each backslash escapes can be escaped.
+fn escapes_are_good(text: &[u8], at: usize, rows: &[Row]) -> bool {
     for (number, row) in rows.iter().enumerate() {
-        let mut bits = word(row);
-        while bits != 0 {
-            if !is_good(at + number * BLOCK + bits.trailing_zeros() as usize) {
+        let mut escaped = row.escaped;
+        while let Some(place) = take_lowest(&mut escaped) {
+            if escape_end(text, at + number * BLOCK + place).is_err() {
                 return false;
             }
-            bits &= bits - 1;
         }
     }
     true
 }
 
-/// Whether a number or a literal stands at each of the `bare_starts`, and nothing else before a token or white space.
+/// Whether a number or a literal stands at each of the `bare_starts`.
 #[inline(always)]
 fn bare_values_are_good(text: &[u8], at: usize, rows: &[Row]) -> bool {
-    all_places(
-        at,
-        rows,
-        |row| row.bare_starts,
-        |at| {
-            // It is in a container, so it is no value of good text that ends otherwise.
-            let is_end =
-                |end| matches!(text.get(end), Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'));
-            bare_end(text, at).is_ok_and(is_end)
-        },
-    )
+    for (number, row) in rows.iter().enumerate() {
+        let mut bare_starts = row.bare_starts;
+        while let Some(place) = take_lowest(&mut bare_starts) {
+            if !is_bare_value(text, at + number * BLOCK + place) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Whether a number or a literal stands here, and behind it what ends it in a container.
+#[inline(never)]
+fn is_bare_value(text: &[u8], at: usize) -> bool {
+    let is_end = |end| matches!(text.get(end), Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'));
+    bare_end(text, at).is_ok_and(is_end)
+}
+
+/// Takes the lowest bit away and says where it was.
+#[inline(always)]
+fn take_lowest(bits: &mut u64) -> Option<usize> {
+    let place = bits.trailing_zeros() as usize;
+    let is_there = *bits != 0;
+    *bits &= bits.wrapping_sub(1);
+    is_there.then_some(place)
 }
 
 /// The open brackets.
@@ -192,9 +203,8 @@ impl Brackets {
         for (number, row) in rows.iter_mut().enumerate() {
             row.in_object = nesting.innermost().wrapping_neg();
             let mut brackets = row.opening | row.closing;
-            while brackets != 0 {
-                let place = brackets.trailing_zeros();
-                let at = at + number * BLOCK + place as usize;
+            while let Some(place) = take_lowest(&mut brackets) {
+                let at = at + number * BLOCK + place;
                 let bracket = text[at];
                 if row.opening >> place & 1 == 1 {
                     nesting.push(if bracket == b'{' { OBJECT } else { ARRAY }, &mut self.full);
@@ -212,7 +222,6 @@ impl Brackets {
                 }
                 let from_here = u64::MAX << place;
                 row.in_object ^= (row.in_object ^ nesting.innermost().wrapping_neg()) & from_here;
-                brackets &= brackets - 1;
             }
         }
         self.nesting = nesting;

@@ -59,8 +59,10 @@ pub(super) trait Pass {
 }
 
 /// Runs a pass on the widest lanes that the processor has.
+///
+/// Never inlined: the program is to have every pass once for each of the lanes.
 #[cfg(target_arch = "x86_64")]
-#[inline(always)]
+#[inline(never)]
 pub(super) fn run<P: Pass>(pass: P) -> P::Output {
     match avx2::Avx2::detect() {
         Some(lanes) => lanes.run(pass),
