@@ -56,7 +56,7 @@ pub(super) struct Root {
 
 /// The root of a text, if that is UTF-8 and one JSON value (D3) that is a container.
 pub(super) fn root(text: &[u8]) -> Option<Root> {
-    let root = block::run_if_wide(FindRoot { text, start: root_start(text)? })?;
+    let root = block::run_if_wide(FindRoot { text, start: root_start(text)? }).ok()?;
     #[cfg(debug_assertions)]
     assert_eq!(root.as_ref().map(|root| root.span.clone()), scanned(text), "the scanner says otherwise");
     root

@@ -70,14 +70,24 @@ impl Lanes for Avx2 {
         }
     }
 
-    /// A product without carries by all ones is the exclusive or of all shifts.
     #[inline(always)]
     fn parity_up_to(self, bits: u64) -> u64 {
         // SAFETY: `self` proves that the instructions exist.
-        unsafe {
-            let bits = _mm_set_epi64x(0, bits.cast_signed());
-            _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(bits, _mm_set1_epi8(-1))).cast_unsigned()
-        }
+        unsafe { parity_by_product(bits) }
+    }
+}
+
+/// [`Lanes::parity_up_to`]: a product without carries by all ones is the exclusive or of all shifts.
+///
+/// # Safety
+///
+/// The processor has carry-less multiplication.
+#[inline(always)]
+pub(super) unsafe fn parity_by_product(bits: u64) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        let bits = _mm_set_epi64x(0, bits.cast_signed());
+        _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(bits, _mm_set1_epi8(-1))).cast_unsigned()
     }
 }
 
