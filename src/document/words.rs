@@ -79,7 +79,7 @@ pub(super) fn digits_end(text: &[u8], mut at: usize) -> usize {
     while let Some(word) = word_at(text, at) {
         // What is no digit is 10 or more now, which 0x76 more carries into the highest bit, and no further.
         let digits = word ^ all(b'0');
-        let marks = ((digits & !HIGHS) + all(0x76) | digits) & HIGHS;
+        let marks = (((digits & !HIGHS) + all(0x76)) | digits) & HIGHS;
         if marks != 0 {
             return at + first_marked(marks);
         }
