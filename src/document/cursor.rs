@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::skip::{container_end, remembered_end};
+use super::skip::container_end;
 use super::words::{plain_end, whitespace_end};
 
 /// A position in validated text.
@@ -77,7 +77,7 @@ impl<'a> Cursor<'a> {
             b'"' => self.pass_string(),
             b'{' | b'[' => {
                 let start = self.at;
-                self.at = remembered_end(self.long, start).unwrap_or_else(|| container_end(self.text, start));
+                self.at = container_end(self.text, start, self.long);
                 start..self.at
             }
             _ => self.pass_bare(),

@@ -8,15 +8,12 @@ use super::strings::Strings;
 /// How many bytes a container has whose end is worth remembering: to skip fewer takes a few microseconds.
 pub(super) const LONG: usize = 16 << 10;
 
-/// Behind the bracket that closes the container which opens at `open`, if it is among the remembered ones.
-pub(super) fn remembered_end(containers: &[Range<usize>], open: usize) -> Option<usize> {
-    let place = containers.binary_search_by_key(&open, |container| container.start).ok()?;
-    Some(containers[place].end)
-}
-
-/// Behind the bracket that closes the container which opens at `open`.
-pub(super) fn container_end(text: &[u8], open: usize) -> usize {
-    block::run(ContainerEnd { text, open })
+/// Behind the bracket that closes the container which opens at `open`. The remembered ones are in order.
+pub(super) fn container_end(text: &[u8], open: usize, remembered: &[Range<usize>]) -> usize {
+    match remembered.binary_search_by_key(&open, |container| container.start) {
+        Ok(place) => remembered[place].end,
+        Err(_) => block::run(ContainerEnd { text, open }),
+    }
 }
 
 #[derive(Clone)]

@@ -56,7 +56,10 @@ pub(super) struct Root {
 
 /// The root of a text, if that is UTF-8 and one JSON value (D3) that is a container.
 pub(super) fn root(text: &[u8]) -> Option<Root> {
-    let root = block::run_if_wide(FindRoot { text, start: root_start(text)? }).ok()?;
+    let start = root_start(text)?;
+    let mut heap = Heap::default();
+    let end = block::run_if_wide(RootEnd { text, start, heap: &mut heap }).ok()?;
+    let root = end.map(|end| Root { span: start..end, long_items: heap.long_items });
     #[cfg(debug_assertions)]
     assert_eq!(root.as_ref().map(|root| root.span.clone()), scanned(text), "the scanner says otherwise");
     root
@@ -98,19 +101,29 @@ struct Row {
     bare_starts: u64,
 }
 
-/// The search for the root that begins at `start`.
-#[derive(Clone)]
-struct FindRoot<'t> {
-    text: &'t [u8],
-    start: usize,
+/// What grows with the text.
+#[derive(Default)]
+struct Heap {
+    /// The part of [`Nesting`] that is not the innermost levels.
+    full: Vec<u64>,
+    long_items: Vec<Range<usize>>,
 }
 
-impl Pass for FindRoot<'_> {
-    type Output = Option<Root>;
+/// The search for the end of the root that begins at `start`.
+///
+/// The heap is lent, so that what is compiled several times frees no memory.
+struct RootEnd<'t, 'h> {
+    text: &'t [u8],
+    start: usize,
+    heap: &'h mut Heap,
+}
+
+impl Pass for RootEnd<'_, '_> {
+    type Output = Option<usize>;
 
     #[inline(always)]
-    fn run(self, lanes: impl Lanes) -> Option<Root> {
-        let FindRoot { text, start } = self;
+    fn run(self, lanes: impl Lanes) -> Option<usize> {
+        let RootEnd { text, start, heap } = self;
         let mut rows = [Row::default(); ROWS];
         let (mut strings, mut brackets, mut grammar) =
             (Strings::default(), Brackets::default(), Grammar::new());
@@ -118,19 +131,20 @@ impl Pass for FindRoot<'_> {
         for at in (start..text.len()).step_by(PIECE) {
             let end = text.len().min(at + PIECE);
             let whole = whole_characters(text, end);
-            simdutf8::basic::from_utf8(&text[decoded..whole]).ok()?;
+            let is_utf8 = simdutf8::basic::from_utf8(&text[decoded..whole]).is_ok();
             decoded = whole;
 
             let rows = &mut rows[..(end - at).div_ceil(BLOCK)];
-            let is_good = note_bytes(lanes, text, at, rows, &mut strings)
-                && brackets.pass(text, at, rows)
+            let is_good = is_utf8
+                && note_bytes(lanes, text, at, rows, &mut strings)
+                && brackets.pass(text, at, rows, heap)
                 && grammar.pass(rows)
                 && bare_values_are_good(text, at, rows);
             if !is_good {
                 return None;
             }
         }
-        Some(Root { span: start..brackets.root_end?, long_items: brackets.long_items })
+        brackets.root_end
     }
 }
 
@@ -212,18 +226,16 @@ fn take_lowest(bits: &mut u64) -> Option<usize> {
 #[derive(Default)]
 struct Brackets {
     nesting: Nesting,
-    full: Vec<u64>,
     root_end: Option<usize>,
     /// Where the root's last item that is a container begins.
     item_start: usize,
-    long_items: Vec<Range<usize>>,
 }
 
 impl Brackets {
     /// Matches the brackets of a piece and notes what is in objects. Behind the root there is only white space.
     #[inline(always)]
-    fn pass(&mut self, text: &[u8], at: usize, rows: &mut [Row]) -> bool {
-        let mut nesting = std::mem::take(&mut self.nesting);
+    fn pass(&mut self, text: &[u8], at: usize, rows: &mut [Row], heap: &mut Heap) -> bool {
+        let nesting = &mut self.nesting;
         for (number, row) in rows.iter_mut().enumerate() {
             row.in_object = nesting.innermost().wrapping_neg();
             let mut brackets = row.opening | row.closing;
@@ -231,7 +243,7 @@ impl Brackets {
                 let at = at + number * BLOCK + place;
                 let bracket = text[at];
                 if row.opening >> place & 1 == 1 {
-                    nesting.push(if bracket == b'{' { OBJECT } else { ARRAY }, &mut self.full);
+                    nesting.push(if bracket == b'{' { OBJECT } else { ARRAY }, &mut heap.full);
                     if nesting.depth == 2 {
                         self.item_start = at;
                     }
@@ -239,9 +251,9 @@ impl Brackets {
                     if nesting.depth == 0 || (bracket == b'}') != (nesting.innermost() == OBJECT) {
                         return false;
                     }
-                    nesting.pop(&mut self.full);
+                    nesting.pop(&mut heap.full);
                     if nesting.depth == 1 && at - self.item_start >= LONG {
-                        self.long_items.push(self.item_start..at + 1);
+                        heap.long_items.push(self.item_start..at + 1);
                     }
                     if nesting.depth == 0 {
                         if whitespace_end(text, at + 1) != text.len() {
@@ -254,7 +266,6 @@ impl Brackets {
                 row.in_object ^= (row.in_object ^ nesting.innermost().wrapping_neg()) & from_here;
             }
         }
-        self.nesting = nesting;
         true
     }
 }

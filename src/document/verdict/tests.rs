@@ -1,5 +1,22 @@
 use super::*;
 
+/// The search for the root that begins at `start`, on any lanes.
+#[derive(Clone)]
+struct FindRoot<'t> {
+    text: &'t [u8],
+    start: usize,
+}
+
+impl Pass for FindRoot<'_> {
+    type Output = Option<Root>;
+
+    fn run(self, lanes: impl Lanes) -> Option<Root> {
+        let mut heap = Heap::default();
+        let end = RootEnd { text: self.text, start: self.start, heap: &mut heap }.run(lanes)?;
+        Some(Root { span: self.start..end, long_items: heap.long_items })
+    }
+}
+
 /// Where the root stands if the text is good, on all lanes, which has to be what the scanner says.
 fn verdict(text: &[u8]) -> Option<Range<usize>> {
     let scanned = scanned(text);
