@@ -32,7 +32,8 @@
 //!    ```
 //!
 //!    The same addition over the bytes of strings leads from a key's first quote to the colon behind it. All tokens that follow
-//!    nothing of this are behind a value, and only a comma or a closing bracket may be.
+//!    nothing of this are behind a value, and only a comma or a closing bracket may be. (Behind the first wrong token the words may
+//!    be wrong themselves. It is found all the same: carries only go up, to what comes later in the text.)
 //! 5. **Bare values** are read by the scanner's own functions, and have to end where their run of bytes ends.
 //!
 //! What a block has to know of those before is a bit or a word for each of these ([`Strings`], [`Brackets`], [`Grammar`]). There is
