@@ -106,7 +106,7 @@ impl Nesting {
     #[inline(always)]
     pub(super) fn push(&mut self, kind: u64, full: &mut Vec<u64>) {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
-            full.push(self.low);
+            put_aside(self.low, full);
         }
         self.low = self.low << 1 | kind;
         self.depth += 1;
@@ -125,6 +125,11 @@ impl Nesting {
             self.low = full.pop().unwrap_or_default();
         }
     }
+}
+
+#[cold]
+fn put_aside(word: u64, full: &mut Vec<u64>) {
+    full.push(word);
 }
 
 #[cold]

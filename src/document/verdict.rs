@@ -110,6 +110,13 @@ struct Heap {
     long_items: Vec<Range<usize>>,
 }
 
+impl Heap {
+    #[cold]
+    fn remember(&mut self, item: Range<usize>) {
+        self.long_items.push(item);
+    }
+}
+
 /// The search for the end of the root that begins at `start`.
 ///
 /// The heap is lent, so that what is compiled several times frees no memory.
@@ -208,7 +215,7 @@ fn bare_values_are_good(text: &[u8], at: usize, rows: &[Row]) -> bool {
 }
 
 /// Whether a number or a literal stands here, and behind it what ends it in a container.
-#[inline(never)]
+#[inline(always)]
 fn is_bare_value(text: &[u8], at: usize) -> bool {
     let is_end = |end| matches!(text.get(end), Some(b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'));
     bare_end(text, at).is_ok_and(is_end)
@@ -254,7 +261,7 @@ impl Brackets {
                     }
                     nesting.pop(&mut heap.full);
                     if nesting.depth == 1 && at - self.item_start >= LONG {
-                        heap.long_items.push(self.item_start..at + 1);
+                        heap.remember(self.item_start..at + 1);
                     }
                     if nesting.depth == 0 {
                         if whitespace_end(text, at + 1) != text.len() {
