@@ -15,9 +15,16 @@ pub(crate) struct Cursor<'a> {
     pub(crate) text: &'a [u8],
     /// The byte that comes next.
     pub(crate) at: usize,
+    /// Containers that can be passed at once, if any are known.
+    pub(super) long: &'a [Range<usize>],
 }
 
 impl<'a> Cursor<'a> {
+    /// A cursor at a byte of a text of which nothing more is known.
+    pub(crate) fn new(text: &'a [u8], at: usize) -> Cursor<'a> {
+        Cursor { text, at, long: &[] }
+    }
+
     /// The byte at the position.
     #[inline(always)]
     pub(crate) fn byte(&self) -> u8 {
@@ -70,7 +77,7 @@ impl<'a> Cursor<'a> {
             b'"' => self.pass_string(),
             b'{' | b'[' => {
                 let start = self.at;
-                self.at = container_end(self.text, start);
+                self.at = container_end(self.text, start, self.long);
                 start..self.at
             }
             _ => self.pass_bare(),

@@ -15,7 +15,9 @@ mod pointer;
 mod scan;
 mod skip;
 mod string;
+mod strings;
 mod value;
+mod verdict;
 mod words;
 
 use std::fmt;
@@ -34,6 +36,8 @@ pub(crate) use words::whitespace_end;
 pub struct Document {
     text: Vec<u8>,
     root: Range<usize>,
+    /// Items of the root that are long containers.
+    long: Vec<Range<usize>>,
 }
 
 impl Document {
@@ -53,9 +57,12 @@ impl Document {
     /// assert_eq!(fault.to_string(), "unexpected end of the text at line 1, column 12 (byte 11): it is torn");
     /// ```
     pub fn parse(text: Vec<u8>) -> Result<Document, Fault> {
+        if let Some(root) = verdict::root(&text) {
+            return Ok(Document { text, root: root.span, long: root.long_items });
+        }
         let is_utf8 = simdutf8::basic::from_utf8(&text).is_ok();
         match scan::scan(&text) {
-            Ok(root) if is_utf8 => Ok(Document { text, root }),
+            Ok(root) if is_utf8 => Ok(Document { text, root, long: Vec::new() }),
             scanned => Err(fault::diagnose(&text, scanned.err())),
         }
     }
@@ -72,7 +79,7 @@ impl Document {
 
     /// The value that the text is.
     pub fn root(&self) -> Value<'_> {
-        Value::new(&self.text, self.root.clone())
+        Value::root(&self.text, self.root.clone(), &self.long)
     }
 
     /// Whether white space stands before the root value, which D1 accepts and warns of.

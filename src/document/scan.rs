@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::words::{plain_end, whitespace_end};
+use super::words::{self, plain_end, whitespace_end};
 
 /// Where the scanner stopped, and what would have let it go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) enum Wanted {
 pub(super) fn scan(text: &[u8]) -> Result<Range<usize>, Stop> {
     let start = whitespace_end(text, 0);
     let mut at = start;
-    let mut open = Nesting::default();
+    let (mut open, mut full) = (Nesting::default(), Vec::new());
     loop {
         // A value begins at `at`.
         at = match text.get(at) {
@@ -50,7 +50,7 @@ pub(super) fn scan(text: &[u8]) -> Result<Range<usize>, Stop> {
                 at = whitespace_end(text, at + 1);
                 if text.get(at) != Some(&b'}') {
                     at = key_end(text, at)?;
-                    open.push(OBJECT);
+                    open.push(OBJECT, &mut full);
                     continue;
                 }
                 at + 1
@@ -58,16 +58,12 @@ pub(super) fn scan(text: &[u8]) -> Result<Range<usize>, Stop> {
             Some(b'[') => {
                 at = whitespace_end(text, at + 1);
                 if text.get(at) != Some(&b']') {
-                    open.push(ARRAY);
+                    open.push(ARRAY, &mut full);
                     continue;
                 }
                 at + 1
             }
-            Some(b'0'..=b'9' | b'-') => number_end(text, at)?,
-            Some(b't') => literal_end(text, at, b"true")?,
-            Some(b'f') => literal_end(text, at, b"false")?,
-            Some(b'n') => literal_end(text, at, b"null")?,
-            _ => return stop(at, Wanted::Value),
+            _ => bare_end(text, at)?,
         };
         // It ended there: close what closes, up to the next value.
         loop {
@@ -89,45 +85,51 @@ pub(super) fn scan(text: &[u8]) -> Result<Range<usize>, Stop> {
                 Some(b']') if !in_object => at += 1,
                 _ => return stop(at, Wanted::CommaOr(if in_object { b'}' } else { b']' })),
             }
-            open.pop();
+            open.pop(&mut full);
         }
     }
 }
 
-const OBJECT: u64 = 1;
-const ARRAY: u64 = 0;
+pub(super) const OBJECT: u64 = 1;
+pub(super) const ARRAY: u64 = 0;
 
 /// The open brackets: a bit each, the innermost lowest in `low`, full words of 64 moved to the heap.
+///
+/// The heap's part is handed in, for what is lent to an allocation cannot stay in registers.
 #[derive(Default)]
-struct Nesting {
+pub(super) struct Nesting {
     low: u64,
-    depth: usize,
-    full: Vec<u64>,
+    pub(super) depth: usize,
 }
 
 impl Nesting {
     #[inline(always)]
-    fn push(&mut self, kind: u64) {
+    pub(super) fn push(&mut self, kind: u64, full: &mut Vec<u64>) {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
-            self.full.push(self.low);
+            put_aside(self.low, full);
         }
         self.low = self.low << 1 | kind;
         self.depth += 1;
     }
 
     #[inline(always)]
-    fn innermost(&self) -> u64 {
+    pub(super) fn innermost(&self) -> u64 {
         self.low & 1
     }
 
     #[inline(always)]
-    fn pop(&mut self) {
+    pub(super) fn pop(&mut self, full: &mut Vec<u64>) {
         self.low >>= 1;
         self.depth -= 1;
         if self.depth > 0 && self.depth.is_multiple_of(64) {
-            self.low = self.full.pop().unwrap_or_default();
+            self.low = full.pop().unwrap_or_default();
         }
     }
+}
+
+#[cold]
+fn put_aside(word: u64, full: &mut Vec<u64>) {
+    full.push(word);
 }
 
 #[cold]
@@ -168,7 +170,7 @@ fn escaped_string_end(text: &[u8], mut at: usize) -> Result<usize, Stop> {
 }
 
 /// From behind a backslash to behind its escape. A surrogate need not have a partner (D3).
-fn escape_end(text: &[u8], at: usize) -> Result<usize, Stop> {
+pub(super) fn escape_end(text: &[u8], at: usize) -> Result<usize, Stop> {
     match text.get(at) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 1),
         Some(b'u') => {
@@ -206,11 +208,20 @@ fn number_end(text: &[u8], mut at: usize) -> Result<usize, Stop> {
 /// Behind a run of at least one digit.
 #[inline(always)]
 fn digits_end(text: &[u8], start: usize) -> Result<usize, Stop> {
-    let mut at = start;
-    while text.get(at).is_some_and(u8::is_ascii_digit) {
-        at += 1;
+    let end = words::digits_end(text, start);
+    if end == start { stop(end, Wanted::Digit) } else { Ok(end) }
+}
+
+/// Behind a number or a literal, whichever begins at `at`.
+#[inline(always)]
+pub(super) fn bare_end(text: &[u8], at: usize) -> Result<usize, Stop> {
+    match text.get(at) {
+        Some(b'0'..=b'9' | b'-') => number_end(text, at),
+        Some(b't') => literal_end(text, at, b"true"),
+        Some(b'f') => literal_end(text, at, b"false"),
+        Some(b'n') => literal_end(text, at, b"null"),
+        _ => stop(at, Wanted::Value),
     }
-    if at == start { stop(at, Wanted::Digit) } else { Ok(at) }
 }
 
 /// Behind a literal whose first letter stands at `at`.

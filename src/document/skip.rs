@@ -1,38 +1,48 @@
 //! Passing a container of validated text without looking at what is in it: only brackets outside of strings count.
 
-use super::block::{BLOCK, Marks, marks};
+use std::ops::Range;
 
-/// Behind the bracket that closes the container which opens at `open`.
-pub(super) fn container_end(text: &[u8], open: usize) -> usize {
-    let mut at = open;
-    let mut strings = Strings::default();
-    let mut depth = 0;
-    loop {
-        let marks = marks(&block_at(text, at));
-        let in_string = strings.pass(&marks);
-        let opening = marks.opening & !in_string;
-        let closing = marks.closing & !in_string;
-        let closes = closing.count_ones() as usize;
-        if closes >= depth
-            && let Some(last) = last_closing(opening, closing, depth)
-        {
-            return at + last + 1;
-        }
-        depth = depth + opening.count_ones() as usize - closes;
-        at += BLOCK;
+use super::block::{self, BLOCK, Lanes, Pass, block_at};
+use super::strings::Strings;
+
+/// How many bytes a container has whose end is worth remembering: to skip fewer takes a few microseconds.
+pub(super) const LONG: usize = 16 << 10;
+
+/// Behind the bracket that closes the container which opens at `open`. The remembered ones are in order.
+pub(super) fn container_end(text: &[u8], open: usize, remembered: &[Range<usize>]) -> usize {
+    match remembered.binary_search_by_key(&open, |container| container.start) {
+        Ok(place) => remembered[place].end,
+        Err(_) => block::run(ContainerEnd { text, open }),
     }
 }
 
-/// The block at `at`, filled up with spaces at the end of the text.
-#[inline(always)]
-fn block_at(text: &[u8], at: usize) -> [u8; BLOCK] {
-    let rest = &text[at..];
-    match rest.first_chunk() {
-        Some(block) => *block,
-        None => {
-            let mut block = [b' '; BLOCK];
-            block[..rest.len()].copy_from_slice(rest);
-            block
+#[derive(Clone)]
+struct ContainerEnd<'t> {
+    text: &'t [u8],
+    open: usize,
+}
+
+impl Pass for ContainerEnd<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self, lanes: impl Lanes) -> usize {
+        let mut at = self.open;
+        let mut strings = Strings::default();
+        let mut depth = 0;
+        loop {
+            let marks = lanes.marks(&block_at(self.text, at));
+            let inside = strings.pass(lanes, &marks).inside;
+            let opening = marks.opening & !inside;
+            let closing = marks.closing & !inside;
+            let closes = closing.count_ones() as usize;
+            if closes >= depth
+                && let Some(last) = last_closing(opening, closing, depth)
+            {
+                return at + last + 1;
+            }
+            depth = depth + opening.count_ones() as usize - closes;
+            at += BLOCK;
         }
     }
 }
@@ -52,56 +62,14 @@ fn last_closing(opening: u64, mut closing: u64, depth: usize) -> Option<usize> {
     None
 }
 
-/// What has to be known of the blocks before to tell where strings begin and end.
-#[derive(Default)]
-struct Strings {
-    /// All ones when the next block begins inside of a string.
-    open: u64,
-    /// One when the next block's first byte is escaped by a backslash before it.
-    escaped: u64,
-}
-
-impl Strings {
-    /// Which bytes of the next block lie in a string; a string's opening quote counts as inside, its closing one not.
-    #[inline(always)]
-    fn pass(&mut self, marks: &Marks) -> u64 {
-        let escaped =
-            if marks.backslashes | self.escaped == 0 { 0 } else { self.escaped_bytes(marks.backslashes) };
-        let in_string = parity_up_to(marks.quotes & !escaped) ^ self.open;
-        self.open = (in_string.cast_signed() >> 63).cast_unsigned();
-        in_string
-    }
-
-    /// Which bytes of the next block a backslash escapes.
-    fn escaped_bytes(&mut self, backslashes: u64) -> u64 {
-        let mut escaped = self.escaped;
-        let mut escaping = backslashes & !escaped;
-        self.escaped = 0;
-        while escaping != 0 {
-            let bit = escaping & escaping.wrapping_neg();
-            // The last byte's backslash escapes the first byte of the block behind.
-            self.escaped = bit >> 63;
-            escaped |= bit << 1;
-            // A backslash that is escaped itself escapes nothing.
-            escaping &= !(bit | bit << 1);
-        }
-        escaped
-    }
-}
-
-/// Each bit becomes the parity of itself and all lower ones: ones from each opening quote up to its closing one.
-#[inline(always)]
-fn parity_up_to(mut bits: u64) -> u64 {
-    for shift in [1, 2, 4, 8, 16, 32] {
-        bits ^= bits << shift;
-    }
-    bits
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::document::Document;
+
+    fn container_end(text: &[u8], open: usize) -> usize {
+        block::run_on_all(ContainerEnd { text, open })
+    }
 
     #[test]
     fn a_container_ends_where_its_own_bracket_closes_it() {

@@ -57,11 +57,17 @@ pub struct Value<'a> {
     text: &'a [u8],
     start: usize,
     end: usize,
+    /// The long ones among the items of the root, if it is the root.
+    long: &'a [Range<usize>],
 }
 
 impl<'a> Value<'a> {
     pub(crate) fn new(text: &'a [u8], span: Range<usize>) -> Value<'a> {
-        Value { text, start: span.start, end: span.end }
+        Value { text, start: span.start, end: span.end, long: &[] }
+    }
+
+    pub(super) fn root(text: &'a [u8], span: Range<usize>, long: &'a [Range<usize>]) -> Value<'a> {
+        Value { text, start: span.start, end: span.end, long }
     }
 
     /// What it is.
@@ -162,11 +168,11 @@ impl<'a> Value<'a> {
 
     /// A cursor behind the opening bracket of a container of that kind.
     fn inside(self, kind: Kind) -> Option<Cursor<'a>> {
-        (self.kind() == kind).then_some(Cursor { text: self.text, at: self.start + 1 })
+        (self.kind() == kind).then_some(Cursor { text: self.text, at: self.start + 1, long: self.long })
     }
 
     pub(crate) fn cursor(self) -> Cursor<'a> {
-        Cursor { text: self.text, at: self.start }
+        Cursor { text: self.text, at: self.start, long: self.long }
     }
 }
 

@@ -73,6 +73,24 @@ fn gap_end(text: &[u8], mut at: usize) -> usize {
     }
 }
 
+/// The first byte from `at` on that is no digit; the text's length when there is none.
+#[inline(always)]
+pub(super) fn digits_end(text: &[u8], mut at: usize) -> usize {
+    while let Some(word) = word_at(text, at) {
+        // What is no digit is 10 or more now, which 0x76 more carries into the highest bit, and no further.
+        let digits = word ^ all(b'0');
+        let marks = (((digits & !HIGHS) + all(0x76)) | digits) & HIGHS;
+        if marks != 0 {
+            return at + first_marked(marks);
+        }
+        at += 8;
+    }
+    while text.get(at).is_some_and(u8::is_ascii_digit) {
+        at += 1;
+    }
+    at
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +108,11 @@ mod tests {
                 text[place] = byte;
                 let white = matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
                 assert_eq!(whitespace_end(&text, 0), if white { 24 } else { place }, "{byte} at {place}");
+
+                let mut text = vec![b'0'; 24];
+                text[place] = byte;
+                let digit = byte.is_ascii_digit();
+                assert_eq!(digits_end(&text, 0), if digit { 24 } else { place }, "{byte} at {place}");
             }
         }
     }

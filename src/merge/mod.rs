@@ -66,7 +66,7 @@ impl Refusal {
 /// );
 /// ```
 pub fn merge(document: &Document, patch: &Patch, nulls: Nulls) -> Result<Edits, Refusal> {
-    let cursor = Cursor { text: document.text(), at: document.root().span().start };
+    let cursor = document.root().cursor();
     let mut walk = Walk { patch, nulls, cursor, frames: Vec::new(), edits: Edits::default() };
     walk.visit(Patch::ROOT)?;
     while let Some(frame) = walk.frames.last_mut() {

@@ -148,7 +148,7 @@ impl<'d> Surroundings<'d> {
     /// Going on behind it would mean to walk through it, and to do so again when it is looked into itself.
     fn look_into(&self, open: usize) -> (Surroundings<'d>, Option<usize>) {
         let mut inside = Surroundings::enter(self.text, open, Some(self));
-        let mut cursor = Cursor { text: self.text, at: open + 1 };
+        let mut cursor = Cursor::new(self.text, open + 1);
         let mut end = None;
         while cursor.next_item() {
             if let Some(end) = end {
@@ -167,7 +167,7 @@ impl<'d> Surroundings<'d> {
     }
 
     fn has_items(&self, value_start: usize) -> bool {
-        Cursor { text: self.text, at: value_start }.is_at_container_with_items()
+        Cursor::new(self.text, value_start).is_at_container_with_items()
     }
 
     /// The indentation of the items, if they stand on lines of their own.

@@ -1,27 +1,42 @@
-//! [`super::marks`] in plain integers, for processors without SSE2.
+//! [`Lanes`] in plain integers, eight bytes at a time.
 
 use super::super::words::{ONES, all};
-use super::{BLOCK, Marks};
+use super::{BLOCK, Lanes, Marks};
 
-/// Marks the bytes that matter for skipping.
-pub(in super::super) fn marks(block: &[u8; BLOCK]) -> Marks {
-    let mut marks = Marks::default();
-    for (place, eight) in block.as_chunks().0.iter().enumerate() {
-        let word = u64::from_le_bytes(*eight);
-        // `[` and `{`, `]` and `}` differ in the bit of 0x20 alone.
-        let folded = word | all(0x20);
-        let place = 8 * place;
-        marks.quotes |= zero_bytes(word ^ all(b'"')) << place;
-        marks.backslashes |= zero_bytes(word ^ all(b'\\')) << place;
-        marks.opening |= zero_bytes(folded ^ all(b'{')) << place;
-        marks.closing |= zero_bytes(folded ^ all(b'}')) << place;
+/// What every processor has.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Portable;
+
+impl Lanes for Portable {
+    #[inline(always)]
+    fn marks(self, block: &[u8; BLOCK]) -> Marks {
+        let mut marks = Marks::default();
+        for (place, eight) in block.as_chunks().0.iter().enumerate() {
+            let word = u64::from_le_bytes(*eight);
+            // `[` and `{`, `]` and `}` differ in the bit of 0x20 alone.
+            let folded = word | all(0x20);
+            let place = 8 * place;
+            marks.quotes |= zero_bytes(word ^ all(b'"')) << place;
+            marks.backslashes |= zero_bytes(word ^ all(b'\\')) << place;
+            marks.opening |= zero_bytes(folded ^ all(b'{')) << place;
+            marks.closing |= zero_bytes(folded ^ all(b'}')) << place;
+            marks.commas |= zero_bytes(word ^ all(b',')) << place;
+            marks.colons |= zero_bytes(word ^ all(b':')) << place;
+            let whitespace = zero_bytes(word ^ all(b' '))
+                | zero_bytes(word ^ all(b'\n'))
+                | zero_bytes(word ^ all(b'\r'))
+                | zero_bytes(word ^ all(b'\t'));
+            marks.whitespace |= whitespace << place;
+            marks.controls |= zero_bytes(word & all(0xe0)) << place;
+        }
+        marks
     }
-    marks
 }
 
 /// A bit for each byte of the word, set where the byte is zero.
 ///
 /// Unlike the searches for a first hit in `words`, nothing borrows here, so that all eight are right.
+#[inline(always)]
 fn zero_bytes(word: u64) -> u64 {
     const LOWS: u64 = ONES * 0x7f;
     let marks = !(((word & LOWS) + LOWS) | word | LOWS);
