@@ -95,7 +95,7 @@ pub use holder::{Holder, START_MARGIN, UNREADABLE_GRACE};
 pub use unlock::{Unlocked, holder_of, unlock};
 pub use watch::{Watch, WatchId};
 
-use turn::{Mark, Punctual};
+use turn::Mark;
 
 use crate::disk::{self, FileId, Outgoing};
 use crate::error::Error;
@@ -256,13 +256,13 @@ pub fn wait_for<T>(
 const CROWD: Duration = Duration::from_millis(10);
 /// A nap, in microseconds, where nobody can see whose turn it is; random, so that a crowd does not wake in step.
 const NAP: Range<u64> = 100..800;
-/// That of the one whose turn it is between two looks: the lock is to lie idle for as short as can be.
-const SHORT_NAP: Range<u64> = 20..50;
+/// That of the one whose turn it is: the lock is to lie idle for as short as can be.
+const SHORT_NAP: Range<u64> = 20..60;
 /// That of those behind: they are there in case that the first one sleeps on.
 const LONG_NAP: Range<u64> = 400..1200;
 /// For this long the first one is waited for, in microseconds, when the lock is seen to be free.
 const GRACE: Range<u64> = 200..400;
-/// So often all of them attempt it whatever they see: a dead holder is only found by trying.
+/// So often those behind attempt it all the same: a dead holder is only found by trying.
 const OUT_OF_TURN: Duration = Duration::from_millis(5);
 
 /// How long to nap before the next attempt at a lock that is `age` old, in a wait that has been going on for `waited`; `None`
@@ -291,21 +291,15 @@ fn is_free(place: &Place) -> bool {
     place.folder.facts(&place.lock_name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Sleeps until whoever has left `mark` is to attempt the lock of `place`, `limit` at most.
+/// Sleeps until whoever has left `mark` is to look at the lock of `place`, `limit` at most.
 fn take_turn(mark: &Mark, nap: Duration, place: &Place, limit: Duration) {
-    let Some(is_first) = mark.is_first() else { return std::thread::sleep(nap.min(limit)) };
-    let since = Instant::now();
-    let left = || limit.min(OUT_OF_TURN).checked_sub(since.elapsed());
-    if is_first {
-        let _punctual = Punctual::new();
-        while let Some(left) = left() {
-            std::thread::sleep(random(SHORT_NAP).min(left));
-            if is_free(place) {
-                return;
-            }
-        }
+    match mark.is_first() {
+        None => return std::thread::sleep(nap.min(limit)),
+        Some(true) => return std::thread::sleep(random(SHORT_NAP).min(limit)),
+        Some(false) => {}
     }
-    while let Some(left) = left() {
+    let since = Instant::now();
+    while let Some(left) = limit.min(OUT_OF_TURN).checked_sub(since.elapsed()) {
         std::thread::sleep(random(LONG_NAP).min(left));
         if mark.is_first() == Some(true) {
             return;

@@ -1,7 +1,6 @@
 //! Linux: kernel locks of open file descriptions on bytes of the folder. For reading, as nobody can open a folder for writing; a
 //! lock for writing is only asked about.
 
-use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
@@ -46,25 +45,6 @@ impl Drop for Mark<'_> {
         if let Some(byte) = self.byte {
             lock(self.place, libc::F_OFD_SETLK, libc::F_UNLCK, byte, 1);
         }
-    }
-}
-
-/// While there is one, the sleeps of this thread end when they are to end, and not up to 50 µs later, by which the system
-/// saves wake-ups otherwise. Holds what the timer slack of the thread was.
-#[derive(Debug)]
-pub struct Punctual(Option<NonZeroU64>);
-
-impl Punctual {
-    pub fn new() -> Punctual {
-        let before = rustix::thread::current_timer_slack().ok().and_then(NonZeroU64::new);
-        let _ = rustix::thread::set_current_timer_slack(before.and(NonZeroU64::new(1))); // else we sleep longer
-        Punctual(before)
-    }
-}
-
-impl Drop for Punctual {
-    fn drop(&mut self) {
-        let _ = rustix::thread::set_current_timer_slack(self.0);
     }
 }
 
@@ -121,16 +101,6 @@ mod tests {
         assert_eq!(young.is_first(), Some(true));
         drop(young);
         assert!(!is_anybody_waiting(&places[2]));
-    }
-
-    #[test]
-    fn sleeps_are_punctual_for_as_long_as_that_is_asked_for() {
-        let slack = || rustix::thread::current_timer_slack().unwrap();
-        let before = slack();
-        let punctual = Punctual::new();
-        assert_eq!(slack(), 1);
-        drop(punctual);
-        assert_eq!(slack(), before);
     }
 
     #[test]

@@ -18,8 +18,6 @@
 #[cfg_attr(not(target_os = "linux"), path = "other.rs")]
 mod platform;
 
-pub use platform::Punctual;
-
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -71,7 +69,6 @@ pub fn give_way(place: &Place, limit: Duration) {
     if is_long {
         RUN.set(None);
         if platform::is_anybody_waiting(place) {
-            let _punctual = Punctual::new();
             std::thread::sleep(PAUSE.min(limit));
         }
     }

@@ -18,16 +18,6 @@ impl<'a> Mark<'a> {
     }
 }
 
-/// Sleeps are as punctual as they are.
-#[derive(Debug)]
-pub struct Punctual;
-
-impl Punctual {
-    pub fn new() -> Punctual {
-        Punctual
-    }
-}
-
 pub fn is_anybody_waiting(_place: &Place) -> bool {
     false
 }
