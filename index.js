@@ -7,8 +7,6 @@
 // Reading and writing is here; locks.js, for what holds a lock, and runs.js, which knows about runs and tasks, are loaded when
 // they are asked for.
 
-const { basename } = require('node:path');
-const { isUint8Array } = require('node:util/types');
 const native = load();
 
 const NOW = true;
@@ -47,7 +45,8 @@ function load() {
 // ---- outcomes ----
 
 const pending = new Map();
-const session = native.open(`node ${basename(process.argv[1] ?? '')}`.trim(), settle);
+// Not by node:path: the first module of Node that is asked for takes a twentieth of all of this.
+const session = native.open(`node ${(process.argv[1] ?? '').replace(/^.*[\\/]/, '')}`.trim(), settle);
 
 /** Has `begin` started and resolves with its outcome. */
 function later(signal, begin) {
@@ -117,6 +116,11 @@ function unlisten(signal, id) {
 
 function wrong(message, cause) {
   return Object.assign(new TypeError(message, cause && { cause }), USAGE);
+}
+
+/** As node:util has it. */
+function isUint8Array(value) {
+  return ArrayBuffer.isView(value) && value[Symbol.toStringTag] === 'Uint8Array';
 }
 
 function toFile(file) {
