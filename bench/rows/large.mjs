@@ -1,4 +1,5 @@
 // A patch of 200 bytes on a large file.
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { atLeast, atMost } from '../checks.mjs';
@@ -28,16 +29,21 @@ export async function run({ folders, short }) {
     let mostKiB = 0;
     const stdin = path.join(folder, 'large-patch.json');
     const name = (who) => `${who}, ${megabytes} MB, ${where}`;
+    // Each begins with nothing left to be written: else one waits for the disk because of what another has written.
+    const calm = (contestant) => (round) => {
+      execFileSync('sync');
+      return contestant(round);
+    };
     const all = await pair(short ? 3 : megabytes > 50 ? 7 : 11, {
-      pipestate: (round) => block('large', 'pipestate', file, round),
-      'cp + cat': copy,
-      'JSON.parse … JSON.stringify': (round) => block('large', 'plain', theirs, round),
-      'the program': (round) => {
+      pipestate: calm((round) => block('large', 'pipestate', file, round)),
+      'cp + cat': calm(copy),
+      'JSON.parse … JSON.stringify': calm((round) => block('large', 'plain', theirs, round)),
+      'the program': calm((round) => {
         fs.writeFileSync(stdin, JSON.stringify(patch(1000 + round)));
         const { ms, mostKiB: most } = starts(1, stdin, program, 'write', '--no-fsync', file);
         mostKiB = Math.max(mostKiB, most);
         return ms[0];
-      },
+      }),
     });
     for (const [who, numbers] of Object.entries(all)) measured[name(who)] = numbers;
     times.push(median(all.pipestate) / size);
