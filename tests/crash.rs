@@ -61,14 +61,23 @@ fn writers_killed_before_the_rename_leave_one_temporary_at_most_and_the_next_non
     let file = big_state(&folder);
     folder.file("state.json.tmp", "a user's");
     for round in 0..20 {
-        let others = temporaries(&folder);
-        let mut writer = writing(&file, &format!("{{\"never-{round}\":1}}"));
-        // The one that was there is swept before the new one is made.
-        let mut swept = others == 0;
-        eventually("the writer has its temporary file", || {
-            swept |= temporaries(&folder) == 0;
-            swept && temporaries(&folder) == 1
-        });
+        let mut tries = 0..;
+        let mut writer = loop {
+            // The one that was there is swept before the new one is made.
+            let mut swept = temporaries(&folder) == 0;
+            let writer = writing(&file, &format!("{{\"never-{round}\":{}}}", tries.next().unwrap()));
+            let mut seen = false;
+            eventually("the writer has its temporary file, or has done with it", || {
+                let now = temporaries(&folder);
+                swept |= now == 0;
+                seen = swept && now == 1;
+                seen || has_ended(&writer)
+            });
+            if seen {
+                break writer;
+            }
+            assert_written(&Ran::from(writer.wait_with_output().unwrap())); // it was quicker
+        };
         writer.kill().unwrap();
         writer.wait().unwrap();
         assert!(temporaries(&folder) <= 1, "{:?}", folder.names());
